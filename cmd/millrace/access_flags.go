@@ -27,11 +27,11 @@ type accessFlags struct {
 	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none)."`
 	trusted    []netip.Prefix
 
-	gatekeeping
+	botRuleFlags
 }
 
 // decodeNames decodes a list of names. An empty value, such as that of an unset variable in a
-// script, is a missing name, not an empty list.
+// script, becomes a list with one empty name, which validation rejects, not an empty list.
 func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	var value any
 	if err := ctx.Scan.PopValueInto("name", &value); err != nil {
@@ -50,7 +50,8 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// validate rejects invalid values. A misinterpreted value could make private content public.
+// validate rejects invalid values, because a misunderstood value could make private content
+// public.
 func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
 		return usageError(fmt.Sprintf("--rate %v: must be 0 or at least 0.001 requests per second, such as 10; omit it for no limit", c.Rate))
@@ -63,7 +64,7 @@ func (c *accessFlags) validate() error {
 			continue
 		}
 		if name == "" {
-			return usageError(`--open: "" is not a protocol; omit the flag to open none`)
+			return usageError(`--open: "" is not a protocol; omit the flag to require a key for all protocols`)
 		}
 		if _, err := protocols(name); err != nil {
 			return usageError("--open: " + err.Error())
@@ -71,7 +72,7 @@ func (c *accessFlags) validate() error {
 	}
 	var err error
 	c.trusted, err = access.ParseNetworks(c.Proxies)
-	return errors.Join(inFlag("--proxies", err), c.gatekeeping.validate())
+	return errors.Join(inFlag("--proxies", err), c.botRuleFlags.validate())
 }
 
 // needsKey reports whether the content of a protocol needs a key. Without RequireKey, all

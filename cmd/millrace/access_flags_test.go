@@ -248,7 +248,7 @@ func TestParseExpiry(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")
-	p := &process{stderr: terminal.New(&buffer{}, environment(nil)), common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+	p := &process{stderr: terminal.New(&buffer{}, environment(nil)), commonFlags: &commonFlags{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	const base = "https://www.example.com/"
 	o := p.newSource("folder", base, ingest.Rules{})
 	o.Name, o.From = "folder", "folder"

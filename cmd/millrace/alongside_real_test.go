@@ -123,9 +123,9 @@ func negotiates(t *testing.T, server, url, page, before string) {
 	}
 }
 
-// refuses starts millrace alongside again, with rules for bots, and stops it: then the site
+// checkRejection starts millrace alongside again, with rules for bots, and stops it: then the site
 // works without it.
-func refuses(t *testing.T, s *served, url, page, direct string) {
+func checkRejection(t *testing.T, s *served, url, page, direct string) {
 	t.Helper()
 	listen := strings.TrimSuffix(strings.TrimPrefix(direct, "http://"), "/")
 	args := []string{url, "--base-url", url, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1", "--store", filepath.Join(t.TempDir(), "s.db")}
@@ -277,7 +277,7 @@ func TestRealBesideStatic(t *testing.T) {
 			if code != http.StatusNotModified || body != "" || h.Get("Vary") != "Accept" || !strings.Contains(h.Get("Link"), "/about/index.md>") {
 				t.Errorf("a page that the client has: %d %v", code, h)
 			}
-			refuses(t, s, url, url+"about/", direct)
+			checkRejection(t, s, url, url+"about/", direct)
 		})
 	}
 }

@@ -22,11 +22,11 @@ type arcCommand struct {
 }
 
 type arcSnapshotCommand struct {
-	common
-	remote
-	correcting
+	commonFlags
+	fetchFlags
+	extractFlags
 	Page string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
-	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file. It resolves the links of the page."`
+	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file, to resolve its links."`
 }
 
 // Run prints the canonical snapshot of a page.
@@ -55,13 +55,13 @@ func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
 }
 
 type arcLintCommand struct {
-	common
-	remote
+	commonFlags
+	fetchFlags
 	Pages []string `arg:"" name:"page" help:"Pages: HTML FILEs, URLs, or - for standard input; or snapshots as JSON."`
 	URL   string   `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
 }
 
-// Run lints pages one after the other. Findings and unreadable pages count as failures.
+// Run lints pages one after the other. It fails if it finds a problem or cannot read a page.
 func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: only valid with a single page")
@@ -105,8 +105,8 @@ func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]s
 }
 
 type arcAnnotateCommand struct {
-	common
-	remote
+	commonFlags
+	fetchFlags
 	Page string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
 	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
 	Out  string `placeholder:"FILE" help:"File to write the page to, which may be the file that is read (default: standard output)."`

@@ -20,23 +20,23 @@ import (
 )
 
 type buildCommand struct {
-	common
-	remote
-	crawling
-	correcting
-	publishing
-	Source   string   `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
-	Out      string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
+	commonFlags
+	fetchFlags
+	crawlFlags
+	extractFlags
+	publishFlags
+	Source   string   `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE (default: the key source of millrace.yaml)."`
+	Out      string   `required:"" placeholder:"DIR" help:"Folder to write to. It is created if necessary."`
 	BaseURL  string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
-	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: detected from the domain of --base-url or the files of the source; otherwise plain, which reads no such files)."`
-	Complete bool     `help:"Write every protocol in every form, as serve publishes them. Without this flag, build writes only the Markdown of each page and one collection of the site. --also adds single protocols."`
+	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: detected from the domain of --base-url or the files of the source, else plain, for a host without such files)."`
+	Complete bool     `help:"Write every protocol in every form, as serve publishes them (default: only the Markdown of each page, one collection of the site, and lists). --also adds single protocols."`
 	Verbose  bool     `help:"List the rules of the specifications that the host cannot meet."`
 	Force    bool     `help:"Write to a folder that build did not create, and replace files in it."`
 	As       string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
 	Store    string   `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)."`
 	Site     string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
 	Bots     []string `placeholder:"FILE" help:"Files with additional bots, one per line: token, operator, purpose (default: the built-in bots). The policy in robots.txt also applies to them." hidden:""`
-	// RequireKey has no flag, but a configuration file that is also used by serve may set it.
+	// RequireKey is not a flag, but a configuration file that serve also uses may set it.
 	RequireKey bool `hidden:""`
 }
 
@@ -45,8 +45,8 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	start := time.Now()
 	p.memory().Limit()
 	s := &serveCommand{
-		common: c.common, remote: c.remote, crawling: c.crawling, correcting: c.correcting, publishing: c.publishing,
-		accessFlags: accessFlags{gatekeeping: gatekeeping{knownBots: knownBots{Bots: c.Bots}}}, fronting: fronting{Place: sites.Standalone, HeadElements: true}, metering: metering{Metrics: []string{"off"}}, agents: agents{NoMCP: true},
+		commonFlags: c.commonFlags, fetchFlags: c.fetchFlags, crawlFlags: c.crawlFlags, extractFlags: c.extractFlags, publishFlags: c.publishFlags,
+		accessFlags: accessFlags{botRuleFlags: botRuleFlags{botFlags: botFlags{Bots: c.Bots}}}, frontFlags: frontFlags{Place: sites.Standalone, HeadElements: true}, metricsFlags: metricsFlags{Metrics: []string{"off"}}, mcpFlags: mcpFlags{NoMCP: true},
 		Source: c.Source, Listen: "nowhere", BaseURL: c.BaseURL, As: c.As, Store: c.Store, Site: c.Site,
 	}
 	plan, err := s.plan(p)
@@ -54,7 +54,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	given := c.Source
-	c.Source = s.Source // may be the built folder inside the given one
+	c.Source = s.Source // may be a built folder inside the given folder
 	if c.RequireKey {
 		return usageError("--require-key: a static host does not check keys, so all pages would be public; use --require-key=false to publish them")
 	}
@@ -65,7 +65,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if err := c.apart(plan.kind); err != nil {
+	if err := c.checkOverlap(plan.kind); err != nil {
 		return err
 	}
 	r := &serving.BuildReport{URL: endpointBase, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Report: static.NewReport()}
@@ -91,8 +91,8 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// apart rejects an output folder that overlaps the source.
-func (c *buildCommand) apart(kind string) error {
+// checkOverlap rejects an output folder that overlaps the source.
+func (c *buildCommand) checkOverlap(kind string) error {
 	if way := origins.ByName(kind); way == nil || !way.Folder {
 		return nil
 	}
@@ -116,7 +116,8 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *ser
 	}
 	o := s.source
 	defer func() { err = errors.Join(err, s.Close(), o.Store.Close()) }()
-	// Open the folder first, because reading a site may take an hour.
+	// Open the folder first, so that an error is reported before the site is read, which may take
+	// an hour.
 	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, Host: plan.host})
 	if errors.Is(err, millrace.ErrInvalid) {
 		return usageError(err.Error() + "; use --force to write to it")

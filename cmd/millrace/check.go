@@ -15,9 +15,9 @@ import (
 )
 
 type checkCommand struct {
-	common
-	remote
-	keyed
+	commonFlags
+	fetchFlags
+	siteKey
 	Site     string `arg:"" name:"site" help:"Site to check: the URL of its root or of any of its pages, or a folder that build has written."`
 	Protocol string `placeholder:"NAME" help:"Check only this protocol."`
 	Profile  string `enum:",agent-ready" default:"" placeholder:"NAME" help:"Check a profile instead of the protocols: agent-ready, which has a score."`
@@ -103,5 +103,5 @@ func (c *checkCommand) open(p *process) (site string, client *http.Client, file 
 	if err := c.load(p, c.KeyFile, site); err != nil {
 		return "", nil, nil, err
 	}
-	return site, c.visitor(c.client(p, nil)), nil, nil
+	return site, c.checkClient(c.client(p, nil)), nil, nil
 }

@@ -19,7 +19,7 @@ import (
 
 // configCommand shows the configuration of a command.
 type configCommand struct {
-	common
+	commonFlags
 	Command []string `arg:"" optional:"" help:"Command to show, such as pull or keys add (default: serve)."`
 }
 
@@ -55,7 +55,7 @@ func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) erro
 			r.Values = append(r.Values, config.Secret(name))
 		}
 	}
-	if mine["exclude"] != nil { // a command that publishes
+	if mine["exclude"] != nil { // the command publishes
 		r.Policy = append(r.Policy, conf.PolicyValues...)
 	} else {
 		r.Other = append(r.Other, conf.PolicyValues...)
@@ -67,7 +67,7 @@ func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) erro
 	}
 	slices.SortFunc(r.Other, byKey)
 	if r.Command == "serve" {
-		if err := c.refuses(p); err != nil {
+		if err := c.rejection(p); err != nil {
 			return err
 		}
 	}
@@ -94,9 +94,9 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 	return at, nil
 }
 
-// refuses returns the error with which serve would reject the configuration, or nil. It does not
+// rejection returns the error with which serve would reject the configuration, or nil. It does not
 // read the source.
-func (c *configCommand) refuses(p *process) error {
+func (c *configCommand) rejection(p *process) error {
 	args := []string{"serve"}
 	if c.Config != "" {
 		args = append(args, "--config="+c.Config)
@@ -160,8 +160,8 @@ func parsedValue(conf *config.Config, command *kong.Node, f *kong.Flag) (config.
 	return conf.Show(f.Name, v, from), nil
 }
 
-// onCommandLine reports whether a flag can be set only on the command line. This includes
-// --listen of `millrace mcp`, because serve has a flag of the same name.
+// onCommandLine reports whether a flag can be set only on the command line. This includes --listen
+// of `millrace mcp`, because the key listen is the address of serve.
 func onCommandLine(command *kong.Node, f *kong.Flag) bool {
 	return f.Tag.Has("answer") || f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// boarding holds the flags of the dashboard.
-type boarding struct {
+// dashboardFlags holds the flags of the dashboard.
+type dashboardFlags struct {
 	Dashboard         string `placeholder:"PATH" help:"Path of the owner's dashboard, such as /dashboard. It needs a login (default: no dashboard)."`
 	DashboardPassword string `placeholder:"KEY" help:"Hash of the dashboard's password, from millrace keys password. Set it in the configuration file or in the environment."`
 }
 
 // validate rejects invalid values.
-func (c *boarding) validate() error {
+func (c *dashboardFlags) validate() error {
 	if c.Dashboard != "" && (!strings.HasPrefix(c.Dashboard, "/") || strings.Trim(c.Dashboard, "/") == "") {
 		return usageError(fmt.Sprintf("--dashboard %q: name a path, such as /dashboard", c.Dashboard))
 	}
@@ -46,7 +46,7 @@ func (c *boarding) validate() error {
 }
 
 // dashboardAt returns the URL of the dashboard on the host of a URL.
-func (c *boarding) dashboardAt(at string) string {
+func (c *dashboardFlags) dashboardAt(at string) string {
 	return canon.Origin(at) + "/" + strings.Trim(c.Dashboard, "/") + "/"
 }
 
@@ -93,7 +93,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 	}
 	for _, proto := range protocols {
 		if proto.Public && c.needsKey(proto.Name) {
-			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), but this protocol has no keys: its files are public by design. To publish it anyway, list it under open."})
+			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), but this protocol does not support keys: its files are public by design. To publish it anyway, list it under open."})
 		}
 	}
 	if _, ok := from.Source.(ingest.Originals); ok {
@@ -112,8 +112,8 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 	return nil
 }
 
-// overlook logs a warning if the path of the dashboard hides a page of the site.
-func (s *service) overlook(ctx context.Context) {
+// warnIfHidden logs a warning if the path of the dashboard hides a page of the site.
+func (s *service) warnIfHidden(ctx context.Context) {
 	path, err := s.Gateway.Hides(ctx)
 	switch {
 	case err != nil:
@@ -126,7 +126,7 @@ func (s *service) overlook(ctx context.Context) {
 // original returns the HTML from which a page was extracted. If the source no longer has the
 // HTML, it returns ErrNotFound.
 func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
-	if o.Files != nil { // a scan of the source may take a long time, but Files is never replaced
+	if o.Files != nil { // needs no lock, which a long scan may hold, because Files is never replaced
 		return o.Files.Original(ctx, ref)
 	}
 	return o.Origin.Original(ctx, ref)
@@ -152,7 +152,7 @@ func (o *source) lastScan(ctx context.Context) (*dashboard.SourceScan, error) {
 
 // keysPasswordCommand creates a password for the dashboard.
 type keysPasswordCommand struct {
-	common
+	commonFlags
 }
 
 // passwordReport is the report of `millrace keys password --json`.
@@ -177,7 +177,7 @@ func (c *keysPasswordCommand) Run(p *process) error {
 	}
 	return p.report(r, func(w *bytes.Buffer) {
 		if !c.Quiet {
-			fmt.Fprintln(p.stderr, "The password is shown only this once. Put the line below it in millrace.yaml. A running server loads it on SIGHUP; everyone has to log in again.")
+			fmt.Fprintln(p.stderr, "The password is shown only once. Put the line below it into millrace.yaml. A running server loads it on SIGHUP, and ends all dashboard sessions.")
 		}
 		fmt.Fprintf(w, "%s\ndashboard-password: '%s'\n", r.Password, r.Hash)
 	})

@@ -13,10 +13,10 @@ import (
 )
 
 type discoverCommand struct {
-	common
-	remote
-	keyed
-	listing
+	commonFlags
+	fetchFlags
+	siteKey
+	listFlags
 	URL          string `arg:"" name:"url" help:"Site to probe: its root or any of its pages."`
 	Purpose      string `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
 	KeyFile      string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
@@ -25,7 +25,7 @@ type discoverCommand struct {
 
 // Run probes a site. It fails if it finds no way to read the site.
 func (c *discoverCommand) Run(ctx context.Context, p *process) error {
-	if err := c.listing.validate(); err != nil {
+	if err := c.listFlags.validate(); err != nil {
 		return err
 	}
 	root, err := siteRoot(c.URL)
@@ -40,7 +40,7 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 		client = c.client(p, discardRobots{})
 	}
 	reader := &protocol.ReaderOptions{Key: c.keyOf}
-	c.listing.set(reader)
+	c.listFlags.set(reader)
 	bar := p.progress("probing " + root)
 	bar.Count("requests")
 	start := time.Now()

@@ -17,7 +17,7 @@ import (
 )
 
 type exportCommand struct {
-	common
+	commonFlags
 	chosenSites
 	Store  string `required:"" placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
 	Format string `required:"" enum:"jsonl,markdown,parquet,csv,atom" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one per line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page. The format atom is a folder with a feed of the newest changes of each site."`
@@ -49,7 +49,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	r, err := c.export(ctx, p, st)
 	if err = errors.Join(err, st.Close()); err != nil {
 		if piped && errors.Is(err, syscall.EPIPE) {
-			return errReported // the reader has closed the pipe
+			return errReported // the reader of standard output has closed the pipe
 		}
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 			return nil, usageError(fmt.Sprintf("--since %s: not a cursor, a time, such as 2026-11-20T12:00:00Z, or a file with the report of an export: %v", c.Since, err))
 		}
 	case len(names) > 1 && !export.IsTime(c.Since):
-		return nil, usageError("--since: the cursor is of one site; name it with --site, or use the report of the earlier export")
+		return nil, usageError("--since: a cursor belongs to one site; name the site with --site, or use the report of the earlier export")
 	}
 	out := c.Out
 	if out == "-" {

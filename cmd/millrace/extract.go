@@ -9,22 +9,22 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 )
 
-// onePage are the flags of commands that read one page.
-type onePage struct {
-	remote
-	correcting
+// pageFlags holds the flags of commands that read one page.
+type pageFlags struct {
+	fetchFlags
+	extractFlags
 	Page string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
 	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file, to resolve its links."`
 }
 
 type extractCommand struct {
-	common
-	onePage
+	commonFlags
+	pageFlags
 	Text    bool `help:"Print only the text."`
 	Explain bool `help:"Show, by selector, which elements were kept or dropped, and why."`
 }
 
-// Run extracts a page. If the page has no content, Run reports the reason, which is not an error.
+// Run extracts a page. If the page has no content, Run reports the reason and does not fail.
 func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	if c.Text && c.JSON {
 		return usageError("--json prints the whole page; omit --text")
@@ -38,7 +38,7 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 }
 
 // extract reads the page and extracts it.
-func (c *onePage) extract(ctx context.Context, p *process) (*extract.Result, error) {
+func (c *pageFlags) extract(ctx context.Context, p *process) (*extract.Result, error) {
 	rules, err := c.rules()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (c *onePage) extract(ctx context.Context, p *process) (*extract.Result, err
 
 // page reads a page from a file, a URL, or standard input for "-". address is the URL of a
 // file, or "".
-func (r *remote) page(ctx context.Context, p *process, name, address string) (_ *ingest.Input, err error) {
+func (r *fetchFlags) page(ctx context.Context, p *process, name, address string) (_ *ingest.Input, err error) {
 	name = ingest.Source(name)
 	switch site := strings.Contains(name, "://"); {
 	case site && address != "":

@@ -15,8 +15,8 @@ import (
 )
 
 type initCommand struct {
-	common
-	remote
+	commonFlags
+	fetchFlags
 	Source string `arg:"" help:"Public URL of your site, or the folder of its files."`
 	File   string `arg:"" optional:"" default:"millrace.yaml" help:"File to write (default: ${default}). An existing file is not changed."`
 }
@@ -40,7 +40,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 }
 
 // probe probes a site or a folder. base is the URL of the folder's pages, or "" if unknown.
-func (c *remote) probe(ctx context.Context, p *process, source, base, file string) (*setup.Report, error) {
+func (c *fetchFlags) probe(ctx context.Context, p *process, source, base, file string) (*setup.Report, error) {
 	o := &setup.Options{File: file, Private: c.AllowPrivate, Logger: p.log}
 	if source == "" {
 		return nil, usageError("SOURCE is missing; name the URL or the folder of your site")
@@ -59,7 +59,7 @@ func (c *remote) probe(ctx context.Context, p *process, source, base, file strin
 	start := time.Now()
 	client := c.client(p, discardRobots{})
 	defer client.CloseIdleConnections()
-	bar := p.progress("looking at " + at)
+	bar := p.progress("probing " + at)
 	bar.Count("requests")
 	o.Progress = func(n int) { bar.Show(n, n) }
 	r, err := setup.Probe(ctx, client.HTTP(), at, o)
@@ -85,6 +85,6 @@ func writeConfig(r *setup.Report) error {
 	if err != nil {
 		return err
 	}
-	// The file contains the hash of a password, and may get secrets.
+	// The file contains the hash of a password, and the owner may add secrets.
 	return replace.New(r.File, []byte(text), 0o600)
 }

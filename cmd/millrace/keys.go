@@ -28,8 +28,8 @@ type keysCommand struct {
 
 // keyStore holds the flags that select the store of the keys.
 type keyStore struct {
-	common
-	Source string `arg:"" optional:"" help:"SOURCE of serve, whose store has the keys."`
+	commonFlags
+	Source string `arg:"" optional:"" help:"SOURCE of serve. The keys are in its store."`
 	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
 	Store  string `placeholder:"FILE|URL" help:"Value of --store for serve, if any."`
 }

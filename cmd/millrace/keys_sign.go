@@ -19,7 +19,7 @@ import (
 
 // keysSignCommand creates a signing key.
 type keysSignCommand struct {
-	common
+	commonFlags
 	File string `arg:"" help:"File to write the private key to, as PEM. It must not exist."`
 }
 
@@ -34,7 +34,7 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 		return err
 	}
 	if err := replace.New(c.File, text, 0o600); errors.Is(err, fs.ErrExist) {
-		return usageError(c.File + ": the file exists, and a lost key cannot be restored; name another file")
+		return usageError(c.File + ": the file exists, and overwriting it would lose its key; name another file")
 	} else if err != nil {
 		return err
 	}
@@ -54,10 +54,10 @@ type signKeyReport struct {
 
 // keysDirectoryCommand writes a key directory.
 type keysDirectoryCommand struct {
-	common
+	commonFlags
 	File    []string `arg:"" help:"Files with private or public signing keys."`
 	Out     string   `placeholder:"FILE" help:"File to write the directory to (default: standard output)."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"Host that will publish the directory, such as https://bot.example.com. The command also prints the header fields of the response, in which the keys sign the directory for that host for 90 days."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"Host that will publish the directory, such as https://bot.example.com. The command also prints header fields for the response: signatures of the directory for that host, valid for 90 days."`
 }
 
 // proofLife is the time for which the signatures of a directory are valid.
@@ -68,7 +68,7 @@ type directoryReport struct {
 	Path    string      `json:"path"`              // path at which to publish the directory
 	Type    string      `json:"type"`              // media type of the directory
 	Keys    []string    `json:"keys"`              // key IDs in the directory
-	Header  http.Header `json:"header,omitempty"`  // header fields to send with it
+	Header  http.Header `json:"header,omitempty"`  // header fields to send with the directory
 	Expires *time.Time  `json:"expires,omitempty"` // when the signatures expire
 	Body    string      `json:"body"`              // the directory
 }

@@ -35,14 +35,14 @@ const (
 	exitGood    = 0
 	exitFailure = 1 // findings or a failure
 	exitUsage   = 2
-	exitUnclear = 3 // a limit ended a check before its end
+	exitUnclear = 3 // a limit ended the work early
 )
 
 func main() {
 	log.SetOutput(io.Discard) // net/http logs text from clients to this logger
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	p := newProcess(os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
-	p.hangups = daemon.Hangups
+	p.reloadSignals = daemon.Hangups
 	code := p.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -50,10 +50,10 @@ func main() {
 
 // commands is the command line. Each command has its own struct and file.
 type commands struct {
-	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it up to date."`
+	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep the documents up to date."`
 	Ready    readyCommand    `cmd:"" help:"Check whether a running server serves the site: exit code 0 or 1."`
 	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
-	Pull     pullCommand     `cmd:"" help:"Mirror sites in the cheapest way that they offer."`
+	Pull     pullCommand     `cmd:"" help:"Mirror sites, each in the cheapest way that it offers."`
 	Watch    watchCommand    `cmd:"" help:"Mirror sites continuously, and report changes."`
 	Sites    sitesCommand    `cmd:"" help:"Manage the sites that watch --all pulls: add, remove, list, pause, resume."`
 	Discover discoverCommand `cmd:"" help:"List all ways to read a site and their costs, and the way that pull would use."`
@@ -76,39 +76,40 @@ type commands struct {
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
 
-// common holds the flags of every command.
-type common struct {
+// commonFlags holds the flags of every command.
+type commonFlags struct {
 	JSON     bool   `name:"json" help:"Print the report as JSON to standard output."`
 	Quiet    bool   `short:"q" help:"Print no progress, and log only errors."`
 	LogLevel string `enum:"debug,info,warn,error" default:"info" help:"Lowest level to log: ${enum}."`
 	Config   string `placeholder:"FILE" help:"Configuration file (default: millrace.yaml in the current folder, if it exists)."`
 }
 
-func (c *common) flags() *common { return c }
+func (c *commonFlags) flags() *commonFlags { return c }
 
 // process is the environment of a command. Commands use no other state of the operating
 // system's process, so tests can run them as functions.
 type process struct {
-	lookup   func(string) (string, bool) // the environment
-	stdin    io.Reader
-	stdout   *terminal.Writer
-	stderr   *terminal.Writer
-	reported bool // a report was printed
-	rare     bool // help shows rarely used flags
-	common   *common
-	log      *slog.Logger
-	policy   *millrace.Policy // from the configuration; nil = none
-	board    terminal.Screen  // the progress bars
-	// dial replaces connections to the network in tests. The guard applies to it. If nil,
-	// commands use the network.
+	lookup      func(string) (string, bool) // the environment
+	stdin       io.Reader
+	stdout      *terminal.Writer
+	stderr      *terminal.Writer
+	reported    bool // a report was printed
+	rare        bool // help shows rarely used flags
+	commonFlags *commonFlags
+	log         *slog.Logger
+	policy      *millrace.Policy // from the configuration; nil = none
+	board       terminal.Screen  // progress bars
+	// dial replaces connections to the network in tests. The guard against private addresses still
+	// applies. If nil, commands use the network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// hangups returns the signals that make a server reload its configuration, until stop is
-	// called. If nil, there are no signals. A closed channel ends the server.
-	hangups func() (signals <-chan os.Signal, stop func())
+	// reloadSignals returns a channel of the signals that make a server reload its configuration, until
+	// stop is called. If hangups is nil, there are no signals. If the channel is closed, the
+	// server ends.
+	reloadSignals func() (signals <-chan os.Signal, stop func())
 	// again parses the command line again, with the current environment and configuration
 	// file.
 	again func() (*commands, *config.Config, error)
-	conf  *config.Config // source of flags in addition to the command line; nil = none
+	conf  *config.Config // flags from the file and the environment; nil = none
 	// reloads carries requests to reload the configuration of a server. The server sends the
 	// result to the channel in the request. If nil, no server runs.
 	reloads chan chan<- error
@@ -183,7 +184,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 	}
 	name := strings.Fields(kctx.Command())[0]
 	p.fail(name, err)
-	if p.common != nil && p.common.JSON && !p.reported {
+	if p.commonFlags != nil && p.commonFlags.JSON && !p.reported {
 		p.printFailure(err)
 	}
 	var usage usageError
@@ -266,7 +267,7 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// ErrorCode returns "usage/FLAG" for the first flag in the text, or "usage".
+// ErrorCode returns "usage/FLAG" for the first flag in the text, or "usage" if it names no flag.
 func (e usageError) ErrorCode() string {
 	if m := flagName.FindStringSubmatch(string(e)); m != nil {
 		return "usage/" + m[1]
@@ -299,18 +300,18 @@ func (p *process) printFailure(err error) {
 
 // begin prepares the process for a command, and checks common flags.
 func (p *process) begin(command any) error {
-	if c, ok := command.(interface{ flags() *common }); ok {
+	if c, ok := command.(interface{ flags() *commonFlags }); ok {
 		p.start(c.flags())
 	}
-	if r, ok := command.(interface{ fetching() *remote }); ok {
+	if r, ok := command.(interface{ fetching() *fetchFlags }); ok {
 		return r.fetching().validate()
 	}
 	return nil
 }
 
 // start applies the flags of every command to the process.
-func (p *process) start(c *common) {
-	p.common = c
+func (p *process) start(c *commonFlags) {
+	p.commonFlags = c
 	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		panic("millrace: kong accepted an invalid log level: " + err.Error())
@@ -333,7 +334,7 @@ func withCode(_ []string, a slog.Attr) slog.Attr {
 // report prints a report: as JSON with --json, otherwise as text.
 func (p *process) report(v any, text func(w *bytes.Buffer)) error {
 	p.reported = true
-	if !p.common.JSON {
+	if !p.commonFlags.JSON {
 		var w bytes.Buffer
 		text(&w)
 		_, err := p.stdout.Write(w.Bytes())
@@ -371,5 +372,5 @@ type helpCommand struct {
 	All     bool     `help:"Also show rarely used flags, which are mostly set in millrace.yaml."`
 }
 
-// Run does nothing: see run.
+// Run does nothing, because [process.run] handles the command.
 func (c *helpCommand) Run() error { return nil }

@@ -19,10 +19,10 @@ import (
 )
 
 type mcpCommand struct {
-	common
-	remote
-	embedding
-	URL        []string `arg:"" optional:"" name:"url" help:"Sites to read, and to keep up to date while the server runs."`
+	commonFlags
+	fetchFlags
+	embedFlags
+	URL        []string `arg:"" optional:"" name:"url" help:"Sites to mirror, and to keep up to date while the server runs."`
 	Store      string   `placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
 	Label      string   `placeholder:"LABEL" help:"Offer only the sites of the store with this label (see millrace sites add)."`
 	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next refresh continues (default: ${default}; 0 is no limit)."`
@@ -106,8 +106,8 @@ func (c *mcpCommand) fetch() bool {
 	return c.Listen == ""
 }
 
-// open opens the store, and returns its DSN and whether it can be written. If the operator names a
-// store but no site, the store must exist, and may be read-only.
+// open opens the store, and returns its DSN and whether it can be written. If the command line
+// names a store but no site, the store must exist, and may be read-only.
 func (c *mcpCommand) open(ctx context.Context, p *process) (st store.Store, dsn string, writable bool, err error) {
 	if dsn = c.Store; dsn == "" {
 		root := "mcp"
@@ -136,7 +136,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	}
 	defer ln.Close()
 	if a, ok := ln.Addr().(*net.TCPAddr); !c.RequireKey && (!ok || !a.IP.IsLoopback()) {
-		return usageError(fmt.Sprintf("--listen %s: all clients that reach this address could read the whole mirror; add --require-key, or publish a site of it with millrace serve", c.Listen))
+		return usageError(fmt.Sprintf("--listen %s: all clients that reach this address could read the whole mirror; add --require-key, or publish one of its sites with millrace serve", c.Listen))
 	}
 	// A server that requires a key needs no protection against DNS rebinding.
 	o.Local = !c.RequireKey
@@ -159,14 +159,14 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	return g.Run(ctx, ln, &gateway.ServerOptions{Logger: p.log})
 }
 
-// agents holds the flags of a server with an MCP endpoint.
-type agents struct {
+// mcpFlags holds the flags of a server with an MCP endpoint.
+type mcpFlags struct {
 	NoMCP bool `name:"no-mcp" help:"Do not serve the Model Context Protocol under /mcp." hidden:""`
 }
 
-// answer adds the MCP endpoint for the published site to a gateway. Clients need the same
-// access to it as to the content of the protocols.
-func (c *agents) answer(p *process, policy *millrace.Policy, access *accessFlags, o *gateway.Options) {
+// answer adds the MCP endpoint for the published site to a gateway. The endpoint has the same
+// access rules as the content of the protocols.
+func (c *mcpFlags) answer(p *process, policy *millrace.Policy, access *accessFlags, o *gateway.Options) {
 	if c.NoMCP {
 		return
 	}

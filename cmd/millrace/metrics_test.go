@@ -58,7 +58,7 @@ func TestMetricsFlag(t *testing.T) {
 		{[]string{""}, false, "usage/metrics"},
 		{[]string{"::ffff:10.0.0.0/104"}, false, "usage/metrics"},
 	} {
-		c := metering{Metrics: tt.values}
+		c := metricsFlags{Metrics: tt.values}
 		if err := c.validate(); millrace.ErrorCode(err) != tt.code {
 			t.Errorf("%q: %v", tt.values, err)
 		} else if c.metered() == tt.off || err == nil && !tt.off && len(c.readers) != len(tt.values) {

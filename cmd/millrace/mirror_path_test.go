@@ -22,7 +22,7 @@ func TestMirrorIsNoStoreOfServe(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	p := newProcess(environment(env), nil, t.Output(), t.Output())
-	p.start(&common{LogLevel: "info"})
+	p.start(&commonFlags{LogLevel: "info"})
 	published, err := p.storePath(site)
 	if err != nil {
 		t.Fatal(err)

@@ -53,7 +53,7 @@ func TestRealModesWordPress(t *testing.T) {
 	t.Run("alongside Caddy", func(t *testing.T) {
 		s, direct := alongsideServer(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
 		wordPressBeside(t, s, "caddy", behind, url)
-		refuses(t, s, url, url, direct)
+		checkRejection(t, s, url, url, direct)
 	})
 
 	t.Run("alongside nginx", func(t *testing.T) {

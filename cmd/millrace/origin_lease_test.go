@@ -48,7 +48,7 @@ func TestLeaseUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log buffer
 		const base = "https://www.example.com/"
-		p := &process{stderr: terminal.New(&buffer{}, environment(nil)), common: &common{Quiet: true}, log: slog.New(slog.NewJSONHandler(&log, nil))}
+		p := &process{stderr: terminal.New(&buffer{}, environment(nil)), commonFlags: &commonFlags{Quiet: true}, log: slog.New(slog.NewJSONHandler(&log, nil))}
 		f, err := folder.New(dir, &folder.Options{Base: base})
 		if err != nil {
 			t.Fatal(err)

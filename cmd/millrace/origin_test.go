@@ -42,7 +42,7 @@ func TestSyncCountsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{stderr: terminal.New(&buffer{}, environment(nil)), common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+	p := &process{stderr: terminal.New(&buffer{}, environment(nil)), commonFlags: &commonFlags{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	o := p.newSource("folder", base, ingest.Rules{})
 	o.Name, o.From, o.Store, o.Source = "folder", "folder", db, twice{f}
 	var pages int

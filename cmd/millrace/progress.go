@@ -9,11 +9,11 @@ import (
 
 // progress starts a progress bar.
 func (p *process) progress(title string) *terminal.Step {
-	return p.board.Step(title, terminal.Options{Writer: p.stderr, Quiet: p.common.Quiet, Logger: p.log})
+	return p.board.Step(title, terminal.Options{Writer: p.stderr, Quiet: p.commonFlags.Quiet, Logger: p.log})
 }
 
-// steps returns a function that shows steps one after the other. A step without a title ends the
-// previous one.
+// steps returns a function that shows steps one after the other. An empty title ends the previous
+// step.
 func (p *process) steps() func(title, unit string, done, total int) {
 	var bar *terminal.Step
 	at := ""
@@ -33,8 +33,8 @@ func (p *process) steps() func(title, unit string, done, total int) {
 	}
 }
 
-// refreshing returns a function that shows the progress of a step, counted in unit. The step
-// may run again or never. A total of 0 ends it.
+// refreshing returns a function that shows the progress of a step, counted in unit. The step may
+// run several times, or never. A total of 0 ends it.
 func (p *process) refreshing(title, unit string) func(done, total int) {
 	show := p.steps()
 	return func(done, total int) {

@@ -13,7 +13,7 @@ import (
 func TestRefreshing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer
-		p := &process{stderr: terminal.New(&out, environment(nil)), common: &common{}, log: slog.New(slog.NewTextHandler(&out, nil))}
+		p := &process{stderr: terminal.New(&out, environment(nil)), commonFlags: &commonFlags{}, log: slog.New(slog.NewTextHandler(&out, nil))}
 		show := p.refreshing("refreshing", "pages")
 		for range 2 {
 			show(0, 0)

@@ -37,7 +37,7 @@ func TestPublishingKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &line.Serve
-		p.start(&c.common)
+		p.start(&c.commonFlags)
 		plan, err := c.plan(p)
 		if err != nil {
 			t.Fatal(err)

@@ -14,15 +14,15 @@ import (
 )
 
 type pullCommand struct {
-	common
-	remote
-	reaching
-	bounding
-	correcting
-	keyed
-	signing
-	listing
-	coefficients
+	commonFlags
+	fetchFlags
+	crawlLimitFlags
+	pullLimitFlags
+	extractFlags
+	siteKey
+	signFlags
+	listFlags
+	savingsFlags
 	URL      []string `arg:"" optional:"" name:"url" help:"Sites to mirror."`
 	Store    string   `placeholder:"FILE|URL" help:"Mirror to write: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the first site)."`
 	Via      string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
@@ -31,28 +31,28 @@ type pullCommand struct {
 
 	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 
-	IgnorePolicy bool `help:"Also read content that the site's policy and robots.txt do not allow. Only --delay limits the rate."`
+	IgnorePolicy bool `help:"Also read content that the site's policy and robots.txt do not allow, and ignore their rates: only --delay limits the requests."`
 }
 
-// bounding holds the flags that limit the pull of a site.
-type bounding struct {
+// pullLimitFlags holds the flags that limit the pull of a site.
+type pullLimitFlags struct {
 	MaxPages int           `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read completely, or not at all if the site declares that it has more pages than the limit."`
 	MaxBytes humanize.Size `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`
 }
 
-func (c *bounding) validate() error {
+func (c *pullLimitFlags) validate() error {
 	if c.MaxPages < 0 {
 		return usageError("--max-pages must not be negative; omit it for no limit")
 	}
 	return nil
 }
 
-// prepare checks the flags and reads key files.
+// prepare validates the flags and reads key files.
 func (c *pullCommand) prepare(p *process) error {
 	if c.Parallel < 1 {
 		return usageError("--parallel must be at least 1")
 	}
-	if err := errors.Join(c.reaching.validate(), c.bounding.validate(), c.listing.validate(), c.coefficients.validate(), c.loadSigner()); err != nil {
+	if err := errors.Join(c.crawlLimitFlags.validate(), c.pullLimitFlags.validate(), c.listFlags.validate(), c.savingsFlags.validate(), c.loadSigner()); err != nil {
 		return err
 	}
 	for _, u := range c.URL {

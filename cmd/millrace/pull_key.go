@@ -10,43 +10,43 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// keyed is the access key of a command, with its site.
-type keyed struct {
+// siteKey is the access key of a command, with its site.
+type siteKey struct {
 	origin string // such as "https://example.com"
 	key    string
 }
 
 // keyOf returns the key for an origin, or "".
-func (k keyed) keyOf(origin string) string {
+func (k siteKey) keyOf(origin string) string {
 	if k.key == "" || origin != k.origin {
 		return ""
 	}
 	return k.key
 }
 
-// showing returns a client that sends the key to its site, with requests for pages and for
-// documents of protocols.
-func (k keyed) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), k.keyOf) }
+// keyClient returns a client that sends the key to its site, both for pages and for documents of
+// protocols.
+func (k siteKey) keyClient(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), k.keyOf) }
 
-// visitor returns a client that sends the key, except to URLs that must be public. For those,
-// a checker gets the response for clients without a key.
-func (k keyed) visitor(c *fetch.Client) *http.Client {
+// checkClient returns a client that sends the key, except to URLs that must be public, so a checker
+// gets their response for clients without a key.
+func (k siteKey) checkClient(c *fetch.Client) *http.Client {
 	if k.key == "" {
 		return c.HTTP()
 	}
 	client := *c.HTTP()
-	client.Transport = visiting{stranger: client.Transport, guest: k.showing(c).Transport}
+	client.Transport = checkTransport{withoutKey: client.Transport, withKey: k.keyClient(c).Transport}
 	return &client
 }
 
-type visiting struct{ stranger, guest http.RoundTripper }
+type checkTransport struct{ withoutKey, withKey http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
-func (v visiting) RoundTrip(r *http.Request) (*http.Response, error) {
+func (v checkTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
-		return v.stranger.RoundTrip(r)
+		return v.withoutKey.RoundTrip(r)
 	}
-	return v.guest.RoundTrip(r)
+	return v.withKey.RoundTrip(r)
 }
 
 // maxKeyFile is the maximum size of a file with a key in bytes.
@@ -57,7 +57,7 @@ func (c *pullCommand) loadKey(p *process) error { return c.load(p, c.KeyFile, c.
 
 // load reads the key from a file or the environment. A key belongs to one origin, so load
 // rejects sites of several origins.
-func (k *keyed) load(p *process, file string, sites ...string) error {
+func (k *siteKey) load(p *process, file string, sites ...string) error {
 	key, _ := p.lookup("MILLRACE_KEY")
 	from := "MILLRACE_KEY"
 	if file != "" {
@@ -96,7 +96,7 @@ func (k *keyed) load(p *process, file string, sites ...string) error {
 	return nil
 }
 
-// readStart reads at most most bytes of a file.
+// readStart reads at most the given number of bytes of a file.
 func readStart(name string, most int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

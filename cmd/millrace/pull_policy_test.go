@@ -414,7 +414,7 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 		n += int(r.Requests)
 	}
 	p := newProcess(environment(map[string]string{"HOME": filepath.Dir(file)}), nil, t.Output(), t.Output())
-	p.start(&common{LogLevel: "info"})
+	p.start(&commonFlags{LogLevel: "info"})
 	counts, err := p.counts(t.Context())
 	if err != nil {
 		t.Fatal(err)

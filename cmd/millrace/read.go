@@ -9,8 +9,8 @@ import (
 )
 
 type readCommand struct {
-	common
-	onePage
+	commonFlags
+	pageFlags
 }
 
 // readReport is the report of `millrace read --json`.

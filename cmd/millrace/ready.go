@@ -17,8 +17,8 @@ const readyTimeout = 5 * time.Second
 
 // readyCommand checks whether a running server serves the site.
 type readyCommand struct {
-	common
-	transport
+	commonFlags
+	tlsFlags
 	Listen  string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
 	BaseURL string `name:"base-url" placeholder:"URL" help:"Base URL of serve. With --tls-cert, its host must be in the certificate."`
 }

@@ -27,7 +27,7 @@ func manItem(term, text string) string {
 }
 
 // manFlags writes flags in sections by group, except for those of every command.
-func manFlags(b *strings.Builder, flags []*kong.Flag, common map[string]bool) {
+func manFlags(b *strings.Builder, flags []*kong.Flag, commonFlags map[string]bool) {
 	var groups []string
 	in := map[string][]*kong.Flag{}
 	for _, f := range flags {
@@ -35,7 +35,7 @@ func manFlags(b *strings.Builder, flags []*kong.Flag, common map[string]bool) {
 		if f.Group != nil {
 			group = f.Group.Title
 		}
-		if common[f.Name] {
+		if commonFlags[f.Name] {
 			continue
 		}
 		if in[group] == nil {
@@ -58,10 +58,10 @@ func TestReferenceManual(t *testing.T) {
 	leaves := m.Leaves(false)
 	all := manPage("millrace", "publish, read and check websites for machines", "millrace COMMAND [ARGUMENTS] [OPTIONS]")
 	all.WriteString(".SH COMMANDS\n")
-	pages, common, general := map[string]string{}, map[string]bool{"help": true}, ".SH OPTIONS OF EVERY COMMAND\n"
+	pages, commonFlags, general := map[string]string{}, map[string]bool{"help": true}, ".SH OPTIONS OF EVERY COMMAND\n"
 	for _, f := range leaves[0].Flags {
 		if f.Group != nil && f.Group.Key == "General" {
-			common[f.Name] = true
+			commonFlags[f.Name] = true
 			general += manItem(f.String(), f.Help)
 		}
 	}
@@ -75,7 +75,7 @@ func TestReferenceManual(t *testing.T) {
 		for _, a := range n.Positional {
 			b.WriteString(manItem(a.Summary(), a.Help))
 		}
-		manFlags(b, n.Flags, common)
+		manFlags(b, n.Flags, commonFlags)
 		b.WriteString(".SH SEE ALSO\n.BR millrace (1)\nfor the options of every command, the configuration and exit codes.\n")
 		pages[name] = b.String()
 	}

@@ -74,11 +74,11 @@ The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong comma
 		}
 		fmt.Fprintf(&b, "| [%s](%s#%s) | %s |\n", n.Path(), page, strings.ReplaceAll(n.FullPath(), " ", "-"), n.Help)
 	}
-	common := map[string]bool{"help": true}
+	commonFlags := map[string]bool{"help": true}
 	b.WriteString("\n## Flags of every command\n\n")
 	for _, f := range leaves[0].Flags {
 		if f.Group != nil && f.Group.Key == "General" {
-			common[f.Name] = true
+			commonFlags[f.Name] = true
 			writeFlag(&b, f)
 		}
 	}
@@ -100,7 +100,7 @@ The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong comma
 		var groups []string
 		in := map[string][]*kong.Flag{}
 		for _, f := range n.Flags {
-			if common[f.Name] {
+			if commonFlags[f.Name] {
 				continue
 			}
 			group := "Flags"

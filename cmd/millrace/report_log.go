@@ -36,7 +36,7 @@ func isStore(name string) bool {
 // logs reports the traffic in access logs.
 func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (err error) {
 	if c.Store != "" || c.As != "" {
-		return usageError("--store and --as are for a source of serve, not for access logs")
+		return usageError("--store and --as: not valid with access logs")
 	}
 	if c.Site != "" {
 		if c.Site, err = siteURL(c.Site); err != nil {

@@ -24,8 +24,8 @@ type scpCommand struct {
 }
 
 type scpVerifyCommand struct {
-	common
-	remote
+	commonFlags
+	fetchFlags
 	Files []string `arg:"" name:"file" help:"Collections: FILEs, URLs, or - for standard input."`
 }
 
@@ -60,7 +60,7 @@ func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 }
 
 // openSCP opens a collection and shows its progress bar.
-func (r *remote) openSCP(ctx context.Context, p *process, name string) (*scp.File, error) {
+func (r *fetchFlags) openSCP(ctx context.Context, p *process, name string) (*scp.File, error) {
 	if strings.Contains(name, "://") {
 		address, err := siteURL(name)
 		if err != nil {
@@ -76,8 +76,8 @@ func (r *remote) openSCP(ctx context.Context, p *process, name string) (*scp.Fil
 }
 
 type scpInspectCommand struct {
-	common
-	remote
+	commonFlags
+	fetchFlags
 	File string `arg:"" help:"Collection: a FILE, a URL, or - for standard input."`
 }
 
@@ -106,8 +106,8 @@ func (c *scpInspectCommand) Run(ctx context.Context, p *process) error {
 }
 
 type scpCatCommand struct {
-	common
-	remote
+	commonFlags
+	fetchFlags
 	File string `arg:"" help:"Collection: a FILE, a URL, or - for standard input."`
 }
 

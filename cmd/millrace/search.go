@@ -11,8 +11,8 @@ import (
 )
 
 type searchCommand struct {
-	common
-	embedding
+	commonFlags
+	embedFlags
 	chosenSites
 	Query    []string `arg:"" help:"Query, as one argument in quotation marks: words, \"phrases\", -without, title:word, url:part."`
 	Store    string   `required:"" placeholder:"FILE|URL" help:"Store to search: a mirror that pull has written, or the store of a published site."`
@@ -20,13 +20,13 @@ type searchCommand struct {
 	MinScore float64  `placeholder:"N" help:"Minimum relevance of a passage, from 0 to 1."`
 }
 
-// mostHits is the maximum value of --limit.
-const mostHits = 1000
+// maxHits is the maximum value of --limit.
+const maxHits = 1000
 
 // Run updates the index, and searches.
 func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	p.memory().Limit()
-	// Do not retry while a user waits. The next search embeds the missing passages.
+	// Do not retry, because a user waits. The next search embeds the missing passages.
 	embedder, err := c.embedder(-1)
 	if err != nil {
 		return err
@@ -35,8 +35,8 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return usageError("the query is empty; write a few words, such as \"reset a password\"")
-	case c.Limit < 1 || c.Limit > mostHits:
-		return usageError(fmt.Sprintf("--limit %d: must be from 1 to %d", c.Limit, mostHits))
+	case c.Limit < 1 || c.Limit > maxHits:
+		return usageError(fmt.Sprintf("--limit %d: must be from 1 to %d", c.Limit, maxHits))
 	case !(c.MinScore >= 0 && c.MinScore <= 1):
 		return usageError(fmt.Sprintf("--min-score %v: must be from 0 to 1", c.MinScore))
 	}

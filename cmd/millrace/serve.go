@@ -16,31 +16,31 @@ import (
 )
 
 type serveCommand struct {
-	common      `group:"General"`
-	remote      `group:"Reading the source"`
-	crawling    `group:"Reading the source"`
-	correcting  `group:"Reading the source"`
-	publishing  `group:"Published content"`
-	embedding   `group:"Search"`
-	accessFlags `group:"Access"`
-	agents      `group:"Search"`
-	transport   `group:"Server"`
-	pushing     `group:"Notifications"`
-	fronting    `group:"Server"`
-	stamping    `group:"Access"`
-	recording   `group:"Analytics and dashboard"`
-	exporting   `group:"Analytics and dashboard"`
-	metering    `group:"Analytics and dashboard"`
-	boarding    `group:"Analytics and dashboard"`
-	Source      string                          `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
-	Listen      string                          `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
-	BaseURL     string                          `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
-	As          string                          `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
-	Store       string                          `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
-	Artifacts   string                          `placeholder:"DIR|URL" help:"Store of the published documents: a folder, or s3://BUCKET/PREFIX?endpoint=URL (default: a folder next to the store)." group:"Server"`
-	Site        string                          `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
-	RequestLog  string                          `placeholder:"FILE" help:"File to log requests to, one per line; - is standard error." group:"Server"`
-	onReady     func(endpointBase string) error // instead of the report; nil = the report
+	commonFlags      `group:"General"`
+	fetchFlags       `group:"Reading the source"`
+	crawlFlags       `group:"Reading the source"`
+	extractFlags     `group:"Reading the source"`
+	publishFlags     `group:"Published content"`
+	embedFlags       `group:"Search"`
+	accessFlags      `group:"Access"`
+	mcpFlags         `group:"Search"`
+	tlsFlags         `group:"Server"`
+	pushFlags        `group:"Notifications"`
+	frontFlags       `group:"Server"`
+	signatureFlags   `group:"Access"`
+	eventFlags       `group:"Analytics and dashboard"`
+	eventExportFlags `group:"Analytics and dashboard"`
+	metricsFlags     `group:"Analytics and dashboard"`
+	dashboardFlags   `group:"Analytics and dashboard"`
+	Source           string                          `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE (default: the key source of millrace.yaml)."`
+	Listen           string                          `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
+	BaseURL          string                          `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
+	As               string                          `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
+	Store            string                          `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
+	Artifacts        string                          `placeholder:"DIR|URL" help:"Store of the published documents: a folder, or s3://BUCKET/PREFIX?endpoint=URL (default: a folder next to the store)." group:"Server"`
+	Site             string                          `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
+	RequestLog       string                          `placeholder:"FILE" help:"File to log requests to, one per line; - is standard error." group:"Server"`
+	onReady          func(endpointBase string) error // replaces the report; nil = print the report
 }
 
 // serveReport is the report of `millrace serve --json` when the server is ready.
@@ -89,12 +89,12 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	return run.until(ctx, ln, asked)
 }
 
-// ready reports the first edition.
+// ready prints the report when the first edition is published.
 func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, start time.Time) error {
 	fmt.Fprintf(s.p.stderr, "ready %s\n", s.endpointBase)
 	if c.Dashboard != "" {
 		at := s.endpointBase
-		if c.place() == sites.Alongside { // the web server may not be configured yet
+		if c.place() == sites.Alongside { // print the address of this server, because the web server may not be configured yet
 			at = c.own(addr.String())
 		}
 		fmt.Fprintf(s.p.stderr, "dashboard %s\n", c.dashboardAt(at))
@@ -102,7 +102,7 @@ func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, sta
 	now := s.Server.Current().View.Site()
 	counts, err := edition.CountPages(ctx, s.site, now)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // stopping is not a failure
+		return nil //nolint:nilerr // a canceled context is not a failure
 	}
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, sta
 	}
 	r.Skipped = append(r.Skipped, skips...)
 	if counts.Archives+counts.Hidden+skipped > 0 {
-		s.p.log.Info("not all pages are in lists", "listed", counts.Listed, "archives", counts.Archives, "hidden", counts.Hidden, "skipped", skipped)
+		s.p.log.Info("some pages are not listed", "listed", counts.Listed, "archives", counts.Archives, "hidden", counts.Hidden, "skipped", skipped)
 	}
 	if !c.JSON {
 		return nil
@@ -143,11 +143,11 @@ func (c *serveCommand) validate() error {
 		return usageError("--" + err.Error())
 	}
 	_, err := c.rules()
-	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
+	return errors.Join(c.crawlFlags.validate(), c.publishFlags.validate(), c.accessFlags.validate(), c.tlsFlags.validate(), c.frontFlags.validate(), c.signatureFlags.validate(), c.eventFlags.validate(), c.eventExportFlags.validate(c.Events > 0), c.metricsFlags.validate(), c.dashboardFlags.validate(), err)
 }
 
-// requestLog opens the request log. The writer is nil if the log is off, and the function is nil if
-// the log need not be closed.
+// requestLog opens the request log. If the log is off, the writer is nil. If the log need not be
+// closed, the function is nil.
 func (c *serveCommand) requestLog(p *process) (io.Writer, func() error, error) {
 	switch c.RequestLog {
 	case "":

@@ -30,13 +30,13 @@ type running struct {
 	ready   func(now *service) error // called after the first edition is published
 }
 
-// hangupSignals returns the signals to reload the configuration, or nil. It also catches signals
-// that arrive before the server runs, because they would otherwise end the process.
+// hangupSignals returns a channel of the signals to reload the configuration, or nil. It also
+// receives signals that arrive before the server runs, which would otherwise end the process.
 func (p *process) hangupSignals() (signals <-chan os.Signal, stop func()) {
-	if p.hangups == nil || p.again == nil {
+	if p.reloadSignals == nil || p.again == nil {
 		return nil, func() {}
 	}
-	return p.hangups()
+	return p.reloadSignals()
 }
 
 // until serves until the context ends or asked is closed.
@@ -80,7 +80,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			return err
 		case <-first:
 			logged = true
-			r.now.overlook(ctx)
+			r.now.warnIfHidden(ctx)
 			r.now.p.notify("STATUS=serving " + r.now.endpointBase)
 			if err := r.ready(r.now); err != nil {
 				return err
@@ -99,8 +99,8 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 				break
 			}
 			r.now = r.next
-			r.now.p.log.Info("configuration in use", "url", r.now.endpointBase)
-			r.now.overlook(ctx)
+			r.now.p.log.Info("new configuration is in use", "url", r.now.endpointBase)
+			r.now.warnIfHidden(ctx)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 		lookup: old.p.lookup, stdin: old.p.stdin, stdout: old.p.stdout, stderr: old.p.stderr,
 		dial: old.p.dial, again: old.p.again, policy: conf.Policy, conf: conf, reloads: old.p.reloads,
 	}
-	p.start(&c.common)
+	p.start(&c.commonFlags)
 	plan, err := c.plan(p)
 	if err != nil {
 		return nil, err
@@ -160,8 +160,8 @@ const reloading = 30 * time.Second
 
 // save returns a function that changes the configuration file and reloads it. Without a file,
 // save returns nil. If the function fails, the file is unchanged. It returns ErrInvalid for
-// invalid values, and ErrConflict if the file has changed since it was loaded. If the file does
-// not set the keys, or is read-only, it returns ErrForbidden.
+// invalid values, and ErrConflict if the file has changed since it was loaded. If the values of
+// the keys do not come from the file, or the file is read-only, it returns ErrForbidden.
 func (s *service) save() func(context.Context, config.Changes) error {
 	conf, p := s.p.conf, s.p
 	if conf == nil || conf.Path == "" || p.reloads == nil {

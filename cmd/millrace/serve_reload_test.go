@@ -150,7 +150,7 @@ func prepared(t *testing.T, args ...string) (*service, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.start(&line.Serve.common)
+	p.start(&line.Serve.commonFlags)
 	plan, err := line.Serve.plan(p)
 	if err != nil {
 		t.Fatal(err)
@@ -329,10 +329,10 @@ func TestNotify(t *testing.T) {
 	defer socket.Close()
 	var out buffer
 	ctx, cancel := context.WithCancel(t.Context())
-	hangups := make(chan os.Signal)
+	reloadSignals := make(chan os.Signal)
 	var before string // log before the first signal
 	p := newProcess(environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), nil, &out, &out)
-	p.hangups = func() (<-chan os.Signal, func()) { before = out.String(); return hangups, func() {} }
+	p.reloadSignals = func() (<-chan os.Signal, func()) { before = out.String(); return reloadSignals, func() {} }
 	ended := make(chan int, 1)
 	go func() { ended <- p.run(ctx, []string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0"}) }()
 	hear := func() string {
@@ -350,7 +350,7 @@ func TestNotify(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	hangups <- syscall.SIGHUP
+	reloadSignals <- syscall.SIGHUP
 	for _, want := range []string{"RELOADING=1", "READY=1"} {
 		if got := hear(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -25,7 +25,7 @@ type plan struct {
 	p        *process
 	kind     string // kind of the source
 	embedder index.Embedder
-	out      string // folder to build; "" = serve
+	out      string // folder to write; "" = serve
 	host     string // static host that will serve it
 	compact  bool   // publish each page in one form
 }
@@ -75,18 +75,18 @@ type service struct {
 	site         store.Site
 }
 
-// prepare creates a service from a plan. The service does not run yet, and does not affect the
-// running service. was is the running service, whose store is shared, or nil.
+// prepare creates a service from a plan. It does not start the service, and does not affect the
+// running service. was is the running service, whose store the new one shares, or nil.
 func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *service, err error) {
 	c, p := l.c, l.p
 	s := &service{Service: serving.New(p.log), c: c, p: p}
 	if s.endpointBase, err = c.endpointBase(at); err != nil {
 		return nil, err
 	}
-	if err := c.together(s.endpointBase); err != nil {
+	if err := c.checkEndpointBase(s.endpointBase); err != nil {
 		return nil, err
 	}
-	o := p.newSource(l.kind, s.endpointBase, ingest.Rules(c.correcting))
+	o := p.newSource(l.kind, s.endpointBase, ingest.Rules(c.extractFlags))
 	o.SiteTitle = c.SiteTitle
 	s.source = o
 	if was != nil {
@@ -98,7 +98,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if last := was.source.Last(); last != nil {
 			o.Continue(last)
 			if o.Kind == ingest.Live {
-				o.Kind = last.Kind // found by the last probe of the site
+				o.Kind = last.Kind // the result of the last probe of the site
 			}
 		}
 	} else {
@@ -167,7 +167,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	}
 	g := &gateway.Options{Access: access.Options{Streams: p.memory().Streams()}, RobotsLines: c.robotsLines()}
 	if stores.IsPostgres(o.path) {
-		g.Access.MaxWork = 8 // requests mostly wait for the database
+		g.Access.MaxWork = 8 // independent of the number of processors, because requests mostly wait for the database
 	}
 	g.Elements = l.out != "" && !static.SendsLinks(l.host)
 	if so.Push, err = s.pusher(ctx, g); err != nil {
@@ -176,11 +176,11 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err := s.Open(ctx, so); err != nil {
 		return nil, err
 	}
-	return s, s.surface(ctx, so, g)
+	return s, s.createGateway(ctx, so, g)
 }
 
-// surface creates the gateway.
-func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.Options) (err error) {
+// createGateway creates the gateway.
+func (s *service) createGateway(ctx context.Context, so *serving.Options, g *gateway.Options) (err error) {
 	c, p, o := s.c, s.p, s.source
 	front, err := c.pass(p, o.Base, s.endpointBase, o.Files != nil)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	if g.Directory, err = c.directory(s.endpointBase); err != nil {
 		return err
 	}
-	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, s.Replicas.Now, c.reached(o.Base, s.endpointBase)...); err != nil {
+	if s.agents, err = c.verifier(p, &c.fetchFlags, g, s.agents, s.Replicas.Now, c.authorities(o.Base, s.endpointBase)...); err != nil {
 		return err
 	}
 	if agents := s.agents; agents != nil {

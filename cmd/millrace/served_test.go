@@ -14,11 +14,11 @@ import (
 
 // served is a running `millrace serve`.
 type served struct {
-	url     string
-	out     *buffer // standard error
-	stdout  *buffer
-	stop    func() int
-	hangups chan os.Signal
+	url           string
+	out           *buffer // standard error
+	stdout        *buffer
+	stop          func() int
+	reloadSignals chan os.Signal
 }
 
 var (
@@ -30,9 +30,9 @@ var (
 func serve(t *testing.T, args ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := &served{out: &buffer{}, stdout: &buffer{}, hangups: make(chan os.Signal)}
+	s := &served{out: &buffer{}, stdout: &buffer{}, reloadSignals: make(chan os.Signal)}
 	p := newProcess(environment(map[string]string{"HOME": t.TempDir()}), strings.NewReader(""), s.stdout, s.out)
-	p.hangups = func() (<-chan os.Signal, func()) { return s.hangups, func() {} }
+	p.reloadSignals = func() (<-chan os.Signal, func()) { return s.reloadSignals, func() {} }
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)) }()
 	s.stop = sync.OnceValue(func() int { cancel(); return <-done })
@@ -59,7 +59,7 @@ func (s *served) reload(t *testing.T, file, config string) {
 	t.Helper()
 	write(t, file, config)
 	n := len(configTaken.FindAllString(s.out.String(), -1))
-	s.hangups <- syscall.SIGHUP
+	s.reloadSignals <- syscall.SIGHUP
 	eventually(t, "the configuration is in use", func() bool { return len(configTaken.FindAllString(s.out.String(), -1)) > n })
 }
 

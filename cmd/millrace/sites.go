@@ -22,24 +22,24 @@ type sitesCommand struct {
 
 // sitesStore holds the flag that selects the store.
 type sitesStore struct {
-	common
+	commonFlags
 	Store string `required:"" placeholder:"FILE|URL" help:"Store with the sites: a file, or postgres://USER@HOST/DATABASE for workers on several machines."`
 }
 
 // sitesChosen holds the arguments that select sites.
 type sitesChosen struct {
 	sitesStore
-	remote
-	Sites []string `arg:"" optional:"" name:"source" help:"Sites as for sites add."`
+	fetchFlags
+	Sites []string `arg:"" optional:"" name:"source" help:"Sites, with the same syntax as for millrace sites add."`
 	Label string   `placeholder:"LABEL" help:"Only sites with this label. Without SOURCE, all of them."`
 }
 
 type sitesAddCommand struct {
 	sitesStore
-	remote
+	fetchFlags
 	Sites       []string      `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list is text with a URL in each line, OPML, a sitemap, or a sitemap index."`
 	Label       []string      `placeholder:"LABEL" help:"Labels to add. A label with a leading - is removed."`
-	Priority    string        `enum:",low,normal,high" default:"" help:"Priority of the sites while workers are behind: low, normal or high (default: normal)."`
+	Priority    string        `enum:",low,normal,high" default:"" help:"Priority of the sites while more sites are due than workers are free: low, normal or high (default: normal)."`
 	MinInterval time.Duration `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch)."`
 	MaxInterval time.Duration `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch)."`
 	Webhook     string        `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch. To remove it, use --webhook=-."`
@@ -51,7 +51,7 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 	settings := store.FleetSite{
 		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: c.MinInterval, Max: c.MaxInterval, Webhook: c.Webhook,
 	}
-	err := c.change(ctx, p, true, &c.remote, c.Sites, func(f store.Fleet, l *sitelist.List) (err error) {
+	err := c.change(ctx, p, true, &c.fetchFlags, c.Sites, func(f store.Fleet, l *sitelist.List) (err error) {
 		if l.Wrong == 0 || c.SkipWrong {
 			l.Added, err = f.Put(ctx, l.With(settings))
 		}
@@ -63,8 +63,8 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 	return err
 }
 
-// change opens the store, reads lists, calls f, and prints the report.
-func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *remote, sources []string, f func(f store.Fleet, l *sitelist.List) error) (err error) {
+// change opens the store, reads the lists of sites, calls f, and prints the report.
+func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fetchFlags, sources []string, f func(f store.Fleet, l *sitelist.List) error) (err error) {
 	open := p.openToRead
 	if create {
 		open = p.openStore
@@ -90,12 +90,12 @@ func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *rem
 	return nil
 }
 
-// each calls f with parts of the selected sites.
+// each calls f for the selected sites, in batches.
 func (c *sitesChosen) each(ctx context.Context, p *process, f func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error)) error {
 	if len(c.Sites) == 0 && c.Label == "" {
 		return usageError("no site selected; name sites, or select them by --label")
 	}
-	return c.change(ctx, p, false, &c.remote, c.Sites, func(fleet store.Fleet, l *sitelist.List) error {
+	return c.change(ctx, p, false, &c.fetchFlags, c.Sites, func(fleet store.Fleet, l *sitelist.List) error {
 		return l.Each(c.Label, func(q store.FleetQuery) (int, error) { return f(fleet, ctx, q) })
 	})
 }

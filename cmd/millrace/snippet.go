@@ -10,9 +10,9 @@ import (
 
 // snippetCommand prints the configuration for other servers.
 type snippetCommand struct {
-	common
+	commonFlags
 	For     string `arg:"" enum:"nginx,caddy,systemd" help:"Program to configure: nginx or caddy alongside serve, or systemd."`
-	Source  string `arg:"" optional:"" help:"Source of serve (default: the base URL). For systemd, millrace.yaml names it."`
+	Source  string `arg:"" optional:"" help:"SOURCE of serve (default: the base URL). For systemd, millrace.yaml names the source."`
 	Listen  string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
 	BaseURL string `name:"base-url" placeholder:"URL" help:"Base URL of the site (default: SOURCE, if it is a URL)."`
 }

@@ -58,10 +58,10 @@ func (c *serveCommand) storeName(kind string) (string, error) {
 	return dir, err
 }
 
-// open sets the names of the site and its store, and opens the store of a mirror.
+// open sets the names of the site and its store. For a mirror, it also opens the store.
 func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	if c.Rehost && o.Kind != ingest.Mirror {
-		return usageError(fmt.Sprintf("--rehost is for mirrors, but %s is read as %s", c.Source, o.Kind))
+		return usageError(fmt.Sprintf("--rehost: only valid for mirrors, but %s is read as %s", c.Source, o.Kind))
 	}
 	if o.Kind == ingest.Mirror {
 		return o.openMirror(ctx, c, p)
@@ -76,7 +76,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	case folder:
 		o.Name, o.Title = "folder "+name, filepath.Base(strings.TrimSuffix(name, " "+o.Kind))
 	case c.Origin != "" && c.front() == "":
-		name = o.Base // SOURCE is the server behind this one
+		name = o.Base // SOURCE is the same as --origin
 		fallthrough
 	default: // another server has the pages; this server has only the documents
 		o.Name, o.Title, o.Base = name, name, name
@@ -94,7 +94,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 
 func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) error {
 	if c.Store != "" {
-		return usageError("--store: a mirror is its own store")
+		return usageError("--store: not valid for a mirror, which is its own store")
 	}
 	if len(c.Keep)+len(c.Drop) > 0 || c.Comments {
 		p.log.Warn("a mirror has no HTML; ignoring --keep, --drop and --comments", "path", stores.Name(c.Source))
@@ -159,27 +159,27 @@ func (o *source) connect(ctx context.Context, c *serveCommand, p *process, store
 	return err
 }
 
-// crawling holds the flags of commands that crawl.
-type crawling struct {
+// crawlFlags holds the flags of commands that crawl.
+type crawlFlags struct {
 	MaxPages int `placeholder:"N" help:"Maximum URLs that a crawl requests (default: 1000000)."`
-	reaching
+	crawlLimitFlags
 }
 
-// reaching holds the flags that limit the URLs of a crawl.
-type reaching struct {
+// crawlLimitFlags holds the flags that limit the URLs of a crawl.
+type crawlLimitFlags struct {
 	MaxDepth int           `placeholder:"N" help:"Maximum number of links from the start of a crawl to a page (default: 30)." hidden:""`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a pull of a site or of a crawl; the next one continues (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid limits.
-func (c *crawling) validate() error {
+func (c *crawlFlags) validate() error {
 	if c.MaxPages < 0 {
 		return usageError("--max-pages must not be negative; omit it for the default")
 	}
-	return c.reaching.validate()
+	return c.crawlLimitFlags.validate()
 }
 
-func (c *reaching) validate() error {
+func (c *crawlLimitFlags) validate() error {
 	if c.MaxDepth < 0 || c.MaxTime < 0 {
 		return usageError("--max-depth and --max-time must not be negative; omit them for the defaults")
 	}

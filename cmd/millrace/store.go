@@ -42,7 +42,7 @@ func (p *process) openExisting(ctx context.Context, dsn string) (st store.Store,
 	return st, true, err
 }
 
-// exists returns ErrNotFound if a store does not exist.
+// exists returns ErrNotFound if the store does not exist.
 func (p *process) exists(ctx context.Context, dsn string) error {
 	if stores.IsPostgres(dsn) {
 		st, err := stores.Open(ctx, dsn, &store.Options{Logger: p.log, ReadOnly: true})
@@ -57,8 +57,8 @@ func (p *process) exists(ctx context.Context, dsn string) error {
 	return nil
 }
 
-// companionPath returns the path prefix of the files that belong to a store: next to it, or in
-// the user's state folder. remove deletes temporary files.
+// companionPath returns the path prefix of the files that belong to a store. They are next to the
+// store, or in the user's state folder. remove deletes them if they are temporary.
 func (p *process) companionPath(dsn string) (path string, remove func() error, err error) {
 	if stores.IsPostgres(dsn) {
 		path, err = p.statePath(stores.Name(dsn))
@@ -71,8 +71,8 @@ func (p *process) companionPath(dsn string) (path string, remove func() error, e
 	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
 }
 
-// openArtifacts opens the artifact store with a name, or the folder next to the files at path. The
-// cache of a bucket is also next to these files.
+// openArtifacts opens the artifact store with a name. Without a name, it opens a folder whose path
+// starts with path. The path of a bucket's cache also starts with path.
 func (p *process) openArtifacts(ctx context.Context, name, path string, st store.Store) (artifacts.Store, error) {
 	return artifacts.Open(ctx, cmp.Or(name, path+"-files"), path+"-cache", st.State(), p.log)
 }
@@ -83,7 +83,7 @@ type chosenSites struct {
 	Label string `placeholder:"LABEL" help:"Only sites with this label (see millrace sites add)."`
 }
 
-// of returns the names of all sites of a store, and the names of the selected ones.
+// of returns the names of the selected sites, and of all sites of a store.
 func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (selected, all []string, err error) {
 	switch {
 	case c.Site != "" && c.Label != "":
@@ -100,8 +100,7 @@ func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (sele
 	return selected, all, err
 }
 
-// sitesOf returns the names of all sites of a store, and the names that --site selects: all or
-// one.
+// sitesOf returns the sites that --site selects, one or all, and all sites of a store.
 func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, all []string, err error) {
 	if all, err = ingest.SiteNames(ctx, st); err != nil || want == "" && len(all) > 0 {
 		return all, all, err

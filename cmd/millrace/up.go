@@ -21,9 +21,9 @@ import (
 
 // upCommand sets up millrace. Flags with the tag answer are not keys of the configuration.
 type upCommand struct {
-	common
-	remote
-	Source    string      `arg:"" optional:"" help:"URL or folder of your site. If omitted, the key source of millrace.yaml."`
+	commonFlags
+	fetchFlags
+	Source    string      `arg:"" optional:"" help:"URL or folder of your site (default: the key source of millrace.yaml)."`
 	Place     sites.Place `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where millrace runs: alongside your web server, in front of it (with --origin), or standalone." answer:""`
 	Origin    string      `placeholder:"URL" help:"URL of your own web server, if millrace runs in front of it." answer:""`
 	BaseURL   string      `name:"base-url" placeholder:"URL" help:"Public URL of the pages of a folder." answer:""`
@@ -75,7 +75,7 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 		return usageError(err.Error())
 	}
 	s := &line.Serve
-	s.common, p.conf, p.policy = c.common, conf, conf.Policy
+	s.commonFlags, p.conf, p.policy = c.commonFlags, conf, conf.Policy
 	if err := s.validate(); err != nil {
 		return explain(conf, err)
 	}

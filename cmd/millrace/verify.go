@@ -11,7 +11,7 @@ import (
 )
 
 type verifyCommand struct {
-	common
+	commonFlags
 	Path      string `arg:"" help:"Store of a site or of mirrors, or folder that build has written."`
 	Artifacts string `placeholder:"DIR|URL" help:"Value of --artifacts for serve, if any."`
 	Repair    bool   `help:"Remove damaged data, so that a server builds it and a pull fetches it again. Files of a folder are written again by build."`

@@ -10,7 +10,7 @@ import (
 )
 
 type versionCommand struct {
-	common
+	commonFlags
 }
 
 // versionReport is the report of `millrace version --json`.

@@ -57,9 +57,9 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	poster := c.poster(p).HTTP()
+	client := c.notificationClient(p).HTTP()
 	sender := func(url string) (*webhook.Sender, error) {
-		return webhook.New(poster, url, secrets, &webhook.Options{Logger: p.log})
+		return webhook.New(client, url, secrets, &webhook.Options{Logger: p.log})
 	}
 	var hook *webhook.Sender // nil = standard output
 	if c.Webhook != "" {
@@ -69,7 +69,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	// With several sites, log progress instead of showing bars.
 	st, a, err := c.open(ctx, p, c.agentOptions(&process{
-		lookup: p.lookup, stderr: terminal.New(p.stderr, p.lookup), common: p.common, log: p.log, dial: p.dial,
+		lookup: p.lookup, stderr: terminal.New(p.stderr, p.lookup), commonFlags: p.commonFlags, log: p.log, dial: p.dial,
 	}))
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (c *changed) Kind() string {
 // last change.
 type history struct {
 	Changes []changed
-	Older   uint64 // sequence number of the next part; 0 = no older part
+	Older   uint64 // sequence number at which the next, older part begins; 0 = this is the last part
 	Cut     bool   // older changes are no longer in the log
 }
 
@@ -56,14 +56,14 @@ const (
 	historyReads = 60
 )
 
-// recall reads the change log of a view backward from a sequence number. If what is "", it
+// readHistory reads the change log of a view backward from a sequence number. If what is "", it
 // includes every kind of change.
-func recall(ctx context.Context, v millrace.View, from uint64, what string) (*history, error) {
+func readHistory(ctx context.Context, v millrace.View, from uint64, what string) (*history, error) {
 	site, h := v.Site(), new(history)
 	to, step := min(from, site.Seq), uint64(historyStep)
 	for reads := 0; to > 0 && len(h.Changes) < historyLeast; reads++ {
 		if reads == historyReads {
-			break // the rest belongs to the next part
+			break // the remaining changes belong to the next part
 		}
 		start := to - min(to, step)
 		part, complete, err := between(ctx, v, start, to)
@@ -97,7 +97,7 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 }
 
 // between returns the changes after one sequence number up to another. complete is false if it
-// had to stop because of too many changes.
+// stopped because there are too many changes.
 func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, complete bool, err error) {
 	site := v.Site()
 	// Stop at the first later change of the page, since a page appears once.

@@ -50,7 +50,7 @@ func TestRecall(t *testing.T) {
 		var last changed
 		parts := 0
 		for from := uint64(math.MaxUint64); from > 0; parts++ {
-			part, err := recall(t.Context(), v, from, what)
+			part, err := readHistory(t.Context(), v, from, what)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestRecall(t *testing.T) {
 	}
 	var part *history
 	for from := uint64(math.MaxUint64); from > 0; from = part.Older {
-		if part, err = recall(t.Context(), v, from, ""); err != nil {
+		if part, err = readHistory(t.Context(), v, from, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

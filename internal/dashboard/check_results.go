@@ -44,7 +44,7 @@ type checkResult struct {
 // result of each in memory. It outlives a dashboard that a reload replaces.
 type CheckResults struct {
 	mu      sync.Mutex
-	turn    chan struct{} // held while checking
+	turn    chan struct{} // contains a value while a check runs
 	last    map[string]*checkResult
 	running map[string]time.Time // start of running and waiting checks
 	configs int                  // number of configurations so far
@@ -156,7 +156,7 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Client, release func(), err error) {
 	release = func() {}
 	if s.Public == nil {
-		return nil, release, errors.New("this server does not request it")
+		return nil, release, errors.New("this server cannot send requests to it")
 	}
 	if u, err := url.Parse(s.EndpointBase); err != nil || key != "" && u.Scheme != "https" && !fetch.IsLoopback(u.Hostname()) {
 		return nil, release, errors.New("content needs a key, and this address is not encrypted")
@@ -185,7 +185,7 @@ func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Clie
 // reachTime is the time limit for the test whether the public address can be reached.
 const reachTime = 15 * time.Second
 
-// Times of checks without a request of the owner.
+// Times of the checks that run by themselves.
 const (
 	firstCheck = time.Minute // after the first edition of a configuration
 	recheck    = 6 * time.Hour

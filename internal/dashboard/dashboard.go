@@ -24,10 +24,10 @@ type Options struct {
 	Path string
 	// Password is the hash of the password ([HashPassword]).
 	Password string
-	// Sessions holds logins and counts attempts. The next dashboard of the site can reuse it.
+	// Sessions holds logins and counts attempts. A dashboard that replaces this one can reuse it.
 	Sessions *Sessions
-	// CheckResults are the results of the checker; nil = new ones. The next dashboard of the
-	// site can reuse them. It then shows them as results of the previous configuration.
+	// CheckResults are the results of the checker; nil = new ones. A dashboard that replaces this
+	// one can reuse them. It then shows them as results of the previous configuration.
 	CheckResults *CheckResults
 	// Logger receives logins and failures; nil = slog.Default().
 	Logger *slog.Logger
@@ -38,21 +38,21 @@ type Options struct {
 // Dashboard serves the pages. It is an [http.Handler]. It trusts the address in
 // [http.Request.RemoteAddr].
 type Dashboard struct {
-	site         *SiteOptions
-	path         string
-	password     password
-	sessions     *Sessions
-	log          *slog.Logger
-	now          func() time.Time
-	hosts        []string // names of the site, lower case, without ports
-	crossing     *http.CrossOriginProtection
-	mux          *http.ServeMux
-	pages        templates
-	files        map[string]*file
-	yard         yardsticks
-	checks       *CheckResults
-	config       int // number of the configuration, from CheckResults
-	unusualCache unusualCache
+	site          *SiteOptions
+	path          string
+	password      password
+	sessions      *Sessions
+	log           *slog.Logger
+	now           func() time.Time
+	hosts         []string // names of the site, lower case, without ports
+	crossing      *http.CrossOriginProtection
+	mux           *http.ServeMux
+	pages         templates
+	files         map[string]*file
+	averagesCache averagesCache
+	checks        *CheckResults
+	config        int // number of the configuration, from CheckResults
+	unusualCache  unusualCache
 }
 
 // New returns a dashboard. An error wraps [millrace.ErrInvalid].
@@ -136,8 +136,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// own reports whether a host is a name of the site. DNS rebinding can make a foreign name point to
-// this server, but not an address.
+// own reports whether a host is a name of the site or an IP address. This prevents DNS rebinding,
+// in which a foreign name points to this server.
 func (d *Dashboard) own(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

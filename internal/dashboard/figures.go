@@ -33,7 +33,7 @@ type group struct {
 	store.Counts
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
-	Before                                         int64            // requests in an equal time before question.Since
+	Before                                         int64            // requests in the period of the same length before question.Since
 	Lately                                         int64            // successful content requests on whole days since the policy was last changed
 	Saved                                          *analytics.Saved // nil = the group has no savings
 }
@@ -52,7 +52,7 @@ type question struct {
 	Protocol string
 	By       string // dimension of the series: protocol, bot, outcome or endpoint
 	Measure  string // requests or bytes
-	// Since excludes earlier sums from all but the cells; zero = none.
+	// Since excludes earlier sums from all figures except the cells; zero = none.
 	Since time.Time
 }
 
@@ -99,12 +99,12 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 			if err != nil {
 				return nil, err
 			}
-			if q.takes(&s) {
+			if q.matches(&s) {
 				each(&s)
 			}
 		}
 	} else {
-		saved, err := analytics.Sum(ctx, &tee{d.site.Usage, q, each}, d.site.Name, q.From, q.To, d.yardstick(ctx), d.site.Coefficients, nil)
+		saved, err := analytics.Sum(ctx, &tee{d.site.Usage, q, each}, d.site.Name, q.From, q.To, d.averages(ctx), d.site.Coefficients, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +131,7 @@ func (t *tee) Sums(ctx context.Context, site string, q store.SumQuery) iter.Seq2
 	return func(yield func(store.Sum, error) bool) {
 		for s, err := range t.Usage.Sums(ctx, site, q) {
 			if err == nil {
-				if !t.q.takes(&s) {
+				if !t.q.matches(&s) {
 					continue
 				}
 				if t.each(&s); s.Start.Before(t.q.Since) {
@@ -145,7 +145,7 @@ func (t *tee) Sums(ctx context.Context, site string, q store.SumQuery) iter.Seq2
 	}
 }
 
-func (q *question) takes(s *store.Sum) bool {
+func (q *question) matches(s *store.Sum) bool {
 	return (q.Bot == "" || s.Bot == q.Bot) && (q.Protocol == "" || s.Protocol == q.Protocol)
 }
 
@@ -221,8 +221,8 @@ func (f *figures) series() []*group {
 // maxSeries is the maximum number of series in a chart; the others are combined.
 const maxSeries = 7
 
-// chart returns a chart of a question. By days, it begins with the first requests. step is
-// the number of periods per row; label names a group.
+// chart returns a chart of the figures. A chart by days begins with the first day that has
+// requests. step is the number of periods per row; label returns the display name of a group.
 func (f *figures) chart(title, unit string, groups []*group, step int, label func(string) string) *chart {
 	c := &chart{Title: title, Unit: unit}
 	index := map[string]int{}

@@ -27,8 +27,9 @@ type file struct {
 	gzip    []byte
 }
 
-// readFiles reads the files in the folder static, by name without ending. With an ending such as
-// .css, the site's own server would handle the requests for them.
+// readFiles reads the files in the folder static, by name without ending. URLs contain the name
+// without an ending such as .css, because the site's own server may answer requests for such
+// endings itself.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")
 	if err != nil {

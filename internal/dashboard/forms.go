@@ -25,7 +25,7 @@ const maxBodyShown = 200_000
 // maxBody is the maximum number of bytes read to determine the size of a response.
 const maxBody = 64 << 20
 
-// form is a page in one protocol.
+// form is the state of a page in one protocol.
 type form struct {
 	Name, Title string
 	Carried     bool     // the protocol carries the page
@@ -47,14 +47,14 @@ type formBody struct {
 	Spaced bool // spaces were added for readability
 }
 
-func newFormBody(path string, h http.Header, body *limited) *formBody {
+func newFormBody(path string, h http.Header, body *prefixBuffer) *formBody {
 	f := &formBody{Path: path, Part: true, Type: h.Get("Content-Type")}
 	f.set(body)
 	return f
 }
 
 // set sets the text and the size.
-func (f *formBody) set(body *limited) {
+func (f *formBody) set(body *prefixBuffer) {
 	b := body.start.Bytes()
 	f.Size, f.Cut = body.size, body.size > int64(len(b))
 	if kind, _, _ := strings.Cut(f.Type, ";"); strings.HasSuffix(kind, "json") && !f.Cut && bytes.Count(b, []byte("\n")) < 3 {
@@ -85,7 +85,7 @@ func sourceText(b []byte) string {
 func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.Page) []*form {
 	in := newLoop(d.site.Gateway(), d.site.Key(), d.site.EndpointBase)
 	defer in.Close()
-	a := newAlone(v, page)
+	a := newSinglePageView(v, page)
 	var out []*form
 	for _, proto := range d.site.Server.Protocols() {
 		i := slices.IndexFunc(d.site.Protocols, func(p protocol.Protocol) bool { return p.Name == proto.Name })
@@ -134,7 +134,7 @@ func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	var body limited
+	var body prefixBuffer
 	if _, err := io.Copy(&body, io.LimitReader(resp.Body, maxBody)); err != nil {
 		return nil, err
 	}

@@ -13,27 +13,28 @@ import (
 // events.
 const maxLatestHours = 16
 
-// latest returns the newest events that match q, up to its limit, or fewer if they are far
-// apart. Matching events may be rare, so it reads only the hours whose sums match takes.
-func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
+// latest returns the newest events that match q, up to its limit, or fewer if they are spread over
+// more than maxLatestHours. Matching events may be rare, so latest reads only hours with sums for
+// which takes returns true.
+func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery, matches func(*store.Sum) bool) ([]store.Event, error) {
 	q.Newest = true
 	var out []store.Event
-	looks := 0
-	days, err := d.periods(ctx, store.SumQuery{From: span.From, To: span.To, Per: store.Day}, takes)
+	hoursRead := 0
+	days, err := d.periods(ctx, store.SumQuery{From: span.From, To: span.To, Per: store.Day}, matches)
 	if err != nil {
 		return nil, err
 	}
 	for _, day := range newest(days) {
-		hours, err := d.periods(ctx, store.SumQuery{From: day, To: day.AddDate(0, 0, 1), Per: store.Hour}, takes)
+		hours, err := d.periods(ctx, store.SumQuery{From: day, To: day.AddDate(0, 0, 1), Per: store.Hour}, matches)
 		if err != nil {
 			return nil, err
 		}
 		for _, start := range newest(hours) {
 			most := q.Limit - len(out)
-			if most <= 0 || looks == maxLatestHours {
+			if most <= 0 || hoursRead == maxLatestHours {
 				return newestFirst(out), nil
 			}
-			looks++
+			hoursRead++
 			q := q
 			q.From, q.To, q.Limit = start, start.Add(hours[start]), most
 			for e, err := range d.site.Usage.Events(ctx, d.site.Name, q) {
@@ -47,15 +48,15 @@ func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery,
 	return newestFirst(out), nil
 }
 
-// periods returns the start and length of periods with matching sums: hours, or days where
-// hourly sums no longer exist.
-func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, takes func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
+// periods returns the start and length of the periods with sums for which takes returns true:
+// hours, or days where hourly sums no longer exist.
+func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, matches func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
 	out := map[time.Time]time.Duration{}
 	for s, err := range d.site.Usage.Sums(ctx, d.site.Name, q) {
 		if err != nil {
 			return nil, err
 		}
-		if takes(&s) {
+		if matches(&s) {
 			out[s.Start.UTC()] = time.Duration(s.Per)
 		}
 	}

@@ -165,12 +165,12 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	if wait > 0 {
 		d.log.Warn("too many dashboard logins", "address", from)
-		d.late(w, r, to, wait)
+		d.refuseAttempt(w, r, to, wait)
 		return
 	}
 	correct, ok := d.hashed(r, r.PostForm.Get("password"))
 	if !ok {
-		d.late(w, r, to, time.Second)
+		d.refuseAttempt(w, r, to, time.Second)
 		return
 	}
 	if !correct {
@@ -192,7 +192,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	d.redirect(w, to)
 }
 
-// begin begins a session in place of the one of the request, and returns its ID.
+// begin replaces the session of the request, if any, by a new session, and returns the new ID.
 func (d *Dashboard) begin(r *http.Request, from netip.Addr, now time.Time) (id string, err error) {
 	old, err := d.session(r)
 	if err == nil && old != nil {
@@ -207,8 +207,8 @@ func (d *Dashboard) begin(r *http.Request, from netip.Addr, now time.Time) (id s
 	return d.sessions.begin(r.Context(), d.password.text, now)
 }
 
-// late refuses an attempt until wait has passed.
-func (d *Dashboard) late(w http.ResponseWriter, r *http.Request, to string, wait time.Duration) {
+// refuseAttempt refuses an attempt because the client must wait longer.
+func (d *Dashboard) refuseAttempt(w http.ResponseWriter, r *http.Request, to string, wait time.Duration) {
 	seconds := int(math.Ceil(wait.Seconds()))
 	w.Header().Set("Retry-After", fmt.Sprint(seconds))
 	d.askLogin(w, r, http.StatusTooManyRequests, to, wrong(fmt.Sprintf("Too many attempts. Try again in %d s.", seconds)))

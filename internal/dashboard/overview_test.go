@@ -62,7 +62,7 @@ func TestOverviewDespitePolicy(t *testing.T) {
 func TestOverviewCost(t *testing.T) {
 	t.Parallel()
 	g := &group{Saved: &analytics.Saved{Pages: 2, Bytes: savings.Figure{Instead: 2000, Saved: -500}}}
-	const want = "again without asking whether they have changed, it costs as much. A request that asks so for an unchanged page saves about 1.0 kB. After 1 such request, it pays off."
+	const want = "A conditional request for an unchanged page saves about 1.0 kB. After 1 such request, the savings exceed the cost."
 	if got := answerOf(g); !strings.HasSuffix(got, want) {
 		t.Errorf("got %q", got)
 	}

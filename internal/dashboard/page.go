@@ -207,8 +207,8 @@ func (d *Dashboard) title() string {
 	return strings.TrimSuffix(rest, "/")
 }
 
-// nowhere serves unknown paths.
-func (d *Dashboard) nowhere(*http.Request) (*reply, error) { return nil, millrace.ErrNotFound }
+// notFound serves unknown paths.
+func (d *Dashboard) notFound(*http.Request) (*reply, error) { return nil, millrace.ErrNotFound }
 
 // inside returns the path in the dashboard that a form or link names. For any other path, it
 // returns that of the overview.

@@ -48,7 +48,7 @@ func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := recall(r.Context(), v, from, p.What)
+	h, err := readHistory(r.Context(), v, from, p.What)
 	if err != nil {
 		return nil, err
 	}

@@ -30,14 +30,14 @@ type errorsPage struct {
 	Missing  []store.TopItem
 	Failures []store.Event // newest first
 
-	Lags []analytics.Lag // backlogs of the receivers of events
+	Lags []analytics.Lag // backlogs of the analytics services
 }
 
 // skipReason is a reason and the number of pages skipped for it.
 type skipReason struct {
-	Reason string
-	Pages  int
-	Such   string // an example
+	Reason  string
+	Pages   int
+	Example string // an example
 }
 
 // outcomeCount is the number of requests with an outcome.
@@ -102,7 +102,7 @@ func (p *errorsPage) skips(part string) error {
 	for _, s := range p.Scan.Skipped {
 		why := skippedFor(s)
 		if reasons[why] == nil {
-			reasons[why] = &skipReason{Reason: why, Such: s.URL}
+			reasons[why] = &skipReason{Reason: why, Example: s.URL}
 		}
 		reasons[why].Pages++
 		if p.Reason == "" || p.Reason == why {

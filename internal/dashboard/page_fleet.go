@@ -13,7 +13,7 @@ type fleetPage struct {
 	Tiles []tile
 }
 
-// Per returns bytes of the mean site.
+// Per returns the mean of n bytes over all sites.
 func (p *fleetPage) Per(n int64) int64 { return n / int64(max(1, p.Sites)) }
 
 // fleet shows how current the mirrored sites are, and what fails.
@@ -33,7 +33,7 @@ func (d *Dashboard) fleet(r *http.Request) (*reply, error) {
 		{Label: "Sites", Figure: count(s.Sites), Note: "on " + count(s.Hosts) + " hosts in " + count(s.Groups) + " groups; " + count(s.Paused) + " paused"},
 		{
 			Label: "Overdue, 99 % of sites", Figure: lagText(s.Lag99), Unit: "at most", Kind: good(s.Lag99 < 60, "warn"),
-			Note: "half " + lagText(s.Lag50) + ", 90 % " + lagText(s.Lag90) + ", all " + lagText(s.LagMax) + "; " + count(s.Due) + " due, " + count(s.Leased) + " being pulled",
+			Note: "50 %: " + lagText(s.Lag50) + ", 90 %: " + lagText(s.Lag90) + ", maximum: " + lagText(s.LagMax) + "; " + count(s.Due) + " due, " + count(s.Leased) + " being pulled",
 		},
 		{Label: "Failing", Figure: count(s.Failing), Unit: "sites", Note: "never pulled: " + count(s.New), Kind: good(s.Failing == 0, "warn")},
 		{Label: "Received", Figure: size(s.Received), Note: "by " + count(s.Requests) + " requests; " + size(p.Per(s.Received)) + " per site"},

@@ -20,13 +20,13 @@ import (
 // overviewPage shows the owner which machines read the site, the costs and savings, and the
 // problems to fix.
 type overviewPage struct {
-	Answer    string // costs and savings of machines, in one or two sentences
+	Answer    string // what machines cost and save, in one or two sentences
 	Tiles     []tile
 	Chart     *chart
 	Visitors  []visitor // machines with the most requests
 	NVisitors int
 	Pages     []pageRow // pages with the most requests
-	Most      int64     // number of requests of the first machine
+	Most      int64     // number of requests of the first visitor
 	Notices   []notice  // problems to fix
 	Scan      *SourceScan
 	Counts    *edition.PageCounts
@@ -207,7 +207,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors#failed", "See the failed requests"})
 	}
 	if t.Forged > 0 {
-		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "See who did"})
+		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "See which machines"})
 	}
 	p.NVisitors = len(week.Bots)
 	despite := 0
@@ -229,7 +229,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	return nil
 }
 
-// answerOf describes the costs and savings of the requests of machines.
+// answerOf describes what the requests of machines cost and save.
 func answerOf(t *group) string {
 	s := t.Saved
 	html := int64(s.Bytes.Instead)
@@ -240,11 +240,11 @@ func answerOf(t *group) string {
 		return fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. That saves %s of the traffic.",
 			size(s.Bytes.Instead-s.Bytes.Saved), size(html), percent(s.Bytes.Saved, html))
 	}
-	text := fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. First visits cost: a machine fetches lists and every page. Each time it fetches them again without asking whether they have changed, it costs as much.",
+	text := fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. The first visit of a machine costs most, because it fetches lists and every page. If it fetches them again without conditional requests, that costs as much each time.",
 		size(s.Bytes.Instead-s.Bytes.Saved), size(html))
 	if requests := s.NotModified + s.Pages + s.Carried; requests > 0 && html/requests > 0 {
 		page := html / requests
-		text += fmt.Sprintf(" A request that asks so for an unchanged page saves about %s. After %s, it pays off.", size(page), plural(int64(-s.Bytes.Saved)/page+1, "such request", "such requests"))
+		text += fmt.Sprintf(" A conditional request for an unchanged page saves about %s. After %s, the savings exceed the cost.", size(page), plural(int64(-s.Bytes.Saved)/page+1, "such request", "such requests"))
 	}
 	return text
 }
@@ -301,13 +301,13 @@ func (p *overviewPage) notice(ctx context.Context, d *Dashboard) error {
 	inside := false
 	for _, proto := range d.site.Protocols {
 		at := &protocolStatus{Protocol: proto}
-		at.judged(d.checks.of(proto.Name))
+		at.addResult(d.checks.of(proto.Name))
 		if at.Check == nil {
 			continue
 		}
 		inside = inside || at.Check.Unreached != nil
 		if at.Kind() == "bad" {
-			add("bad", proto.Label, "The check says: "+at.Word()+".", "/protocols#"+proto.Name, "See the findings")
+			add("bad", proto.Label, "Result of the check: "+at.Word()+".", "/protocols#"+proto.Name, "See the findings")
 		}
 	}
 	if inside {

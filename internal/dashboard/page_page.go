@@ -24,15 +24,15 @@ const (
 
 // onePage is one page of the site.
 type onePage struct {
-	Page     *millrace.Page
-	Path     string
-	URL      string // its public URL
-	As       string
-	HasHTML  bool // the source has HTML
-	Words    int
-	HTMLSize millrace.HTMLSize
-	Asked    []store.Event // the last requests for the page
-	Slow     bool          // the search for requests timed out
+	Page           *millrace.Page
+	Path           string
+	URL            string // its public URL
+	As             string
+	HasHTML        bool // the source has HTML
+	Words          int
+	HTMLSize       millrace.HTMLSize
+	LatestRequests []store.Event // the last requests for the page
+	Slow           bool          // the search for requests timed out
 
 	Forms  []*form
 	Shown  *form     // the selected form
@@ -141,7 +141,7 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 	for e, err := range d.site.Usage.Events(limited, d.site.Name, q) {
 		switch {
 		case err == nil:
-			p.Asked = append(p.Asked, e)
+			p.LatestRequests = append(p.LatestRequests, e)
 			continue
 		case ctx.Err() == nil && limited.Err() != nil:
 			p.Slow = true
@@ -152,7 +152,7 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 		break
 	}
 	// Numbers are in the order of arrival, which may differ from the time.
-	slices.SortStableFunc(p.Asked, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(p.LatestRequests, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return nil
 }
 

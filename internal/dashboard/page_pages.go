@@ -42,10 +42,10 @@ type pagesPage struct {
 	Site    millrace.Site
 	Rows    []pageRow
 	Counted bool   // traffic is recorded
-	First   bool   // this is the first part
+	First   bool   // this is the first part of the list
 	Next    string // path and query of the next part; "" = none
 	Words   bool   // the search index found the pages
-	Found   int    // total number found
+	Found   int    // total number of results
 	Note    string
 }
 
@@ -62,7 +62,7 @@ type pageRow struct {
 	Read       int64 // requests for the page, by any protocol
 	Unmodified int64 // requests with a 304
 	Published  bool  // the site has the page now
-	Gone       bool  // a protocol carried the page, and it was deleted
+	Gone       bool  // the page was published and then deleted
 }
 
 // listed shows the pages of the site, ordered by URL, date or number of reads, or found by a
@@ -103,7 +103,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 		err = p.scan(r.Context(), v, after)
 	}
 	if errors.Is(err, millrace.ErrNotFound) && after != "" {
-		return &reply{To: withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order), Message: wrong("The page where this part of the list began is gone. This is the start of the list.")}, nil
+		return &reply{To: withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order), Message: wrong("The page at which this part of the list began no longer exists. This is the start of the list.")}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -236,8 +236,7 @@ func (d *Dashboard) readMost(ctx context.Context, p *pagesPage, v millrace.View,
 	return nil
 }
 
-// gone reports whether a page was deleted that a protocol had published. Any other path that the
-// site does not publish was never a page for machines.
+// gone reports whether a path is that of a deleted page that a protocol had published.
 func (d *Dashboard) gone(ctx context.Context, v millrace.View, path string) (bool, error) {
 	for _, proto := range d.site.Protocols {
 		switch _, err := v.Tag(ctx, proto.Name, path); {

@@ -52,7 +52,7 @@ type publishedField struct {
 type publishedPolicy struct {
 	Protocol string
 	URL      string
-	Policy   *millrace.Policy // nil: see Err
+	Policy   *millrace.Policy // nil if Err is set
 	Err      string
 }
 
@@ -63,8 +63,8 @@ type refusedPurpose struct {
 }
 
 const (
-	policyTime = 10 * time.Second
-	maxSaid    = 64 << 10 // maximum number of bytes shown of a text
+	policyTime   = 10 * time.Second
+	maxTextShown = 64 << 10 // maximum number of bytes shown of a text
 )
 
 // policy shows the policy and the keys.
@@ -134,7 +134,8 @@ func (d *Dashboard) readPublished(ctx context.Context, p *policyPage) {
 	}
 }
 
-// textOf returns the text of a document, or "" if it is missing, and its preferences.
+// textOf returns the text of a document, or "" if it is missing, and the Content-Signal of the
+// response.
 func textOf(ctx context.Context, client *http.Client, at string) (text, signal string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -145,7 +146,7 @@ func textOf(ctx context.Context, client *http.Client, at string) (text, signal s
 		return "", ""
 	}
 	defer func() { _ = resp.Body.Close() }() // the body was only read
-	b, err := io.ReadAll(io.LimitReader(resp.Body, maxSaid))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxTextShown))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return "", ""
 	}

@@ -98,7 +98,7 @@ func (d *Dashboard) edit() *policyEdit {
 	return e
 }
 
-// typed replaces the settings by the values of a refused form.
+// typed replaces the settings by the values of a rejected form.
 func (e *policyEdit) typed(form url.Values) {
 	again := func(switches []policySwitch, prefix string) {
 		for i, s := range switches {
@@ -187,7 +187,7 @@ func (d *Dashboard) savePolicy(r *http.Request) (*reply, error) {
 	return d.saveConfig(r, config.Changes{Policy: changes}, len(changes) == 0)
 }
 
-// saveBots saves the rules for bots. Rules stay in their order, new ones follow.
+// saveBots saves the rules for bots. Existing rules keep their order, and new ones follow.
 func (d *Dashboard) saveBots(r *http.Request) (*reply, error) {
 	is, form := d.edit(), r.PostForm
 	set := map[string]string{}
@@ -222,7 +222,7 @@ func (d *Dashboard) saveConfig(r *http.Request, changes config.Changes, none boo
 	case d.site.Save == nil:
 		return d.policyFailed(r, "the server has no configuration file to write to")
 	case none:
-		return &reply{To: "/policy", Message: done("Nothing to save: these settings are in use.")}, nil
+		return &reply{To: "/policy", Message: done("Nothing to save: these settings are already in use.")}, nil
 	}
 	if err := d.site.Save(r.Context(), changes); err != nil {
 		d.log.Warn("save configuration failed", "err", err)
@@ -241,7 +241,7 @@ func refusal(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(plainError(err), "use new configuration: "), "--bot: ")
 }
 
-// policyFailed shows the page again, with what was typed and the reason why nothing was saved.
+// policyFailed shows the page again, with the typed values and the reason why nothing was saved.
 func (d *Dashboard) policyFailed(r *http.Request, why string) (*reply, error) {
 	p, err := d.policyPage(r.Context())
 	if err != nil {

@@ -84,7 +84,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 	for _, proto := range d.site.Protocols {
 		at := &protocolStatus{Protocol: proto}
 		protocols[proto.Name], p.Protocols = at, append(p.Protocols, at)
-		at.judged(d.checks.of(proto.Name))
+		at.addResult(d.checks.of(proto.Name))
 		at.BeforeReload = at.Check != nil && at.Check.Config != d.config
 		p.Checking = p.Checking || !at.Since.IsZero()
 	}
@@ -126,8 +126,8 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// judged adds the result of a check.
-func (at *protocolStatus) judged(is *checkResult, since time.Time) {
+// addResult adds the result of a check.
+func (at *protocolStatus) addResult(is *checkResult, since time.Time) {
 	at.Check, at.Since = is, since
 	if is == nil || is.Report == nil {
 		return

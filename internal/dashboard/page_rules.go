@@ -75,7 +75,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	case d.site.Save == nil:
 		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: the server has no configuration file.")}, nil
 	case f.InForce:
-		return &reply{To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Nothing to save: these rules are in use.")}, nil
+		return &reply{To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Nothing to save: these rules are already in use.")}, nil
 	}
 	keep, err := selectors(q.Get("keep"))
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	}
 	d.log.Info("extraction rules saved", "keep", len(keep), "drop", len(drop))
 	return &reply{
-		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The pages are extracted again with these rules; machines see the new pages as soon as that is done."),
+		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The server now extracts all pages again. Machines get the new pages when that is complete."),
 	}, nil
 }
 

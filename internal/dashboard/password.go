@@ -23,8 +23,8 @@ type password struct {
 	hash    []byte
 }
 
-// Parameters of new hashes: 19 MiB and two passes, the minimum that OWASP recommends. Generated
-// passwords cannot be guessed, so higher values would only cost memory.
+// Parameters of new hashes: 19 MiB and two passes, the minimum that OWASP recommends. Higher
+// values would only cost memory, because generated passwords cannot be guessed.
 const (
 	newTime    = 2
 	newMemory  = 19 << 10
@@ -33,7 +33,7 @@ const (
 	newHash    = 32
 )
 
-// Maximum parameters of a hash, because they determine the cost of each attempt.
+// Maximum parameters of a hash. They limit the cost of each login attempt.
 const (
 	maxTime    = 10
 	maxMemory  = 256 << 10 // KiB

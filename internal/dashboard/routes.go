@@ -4,7 +4,7 @@ import "net/http"
 
 // routes returns the routes below Path:
 //
-//	GET  /static/NAME  style, scripts and the licence of the chart library, public
+//	GET  /static/NAME  style, scripts and the license of the chart library, public
 //	GET  /login        the form; POST logs in
 //	POST /logout       ends the session
 //	POST /theme        light, dark, or the system's
@@ -52,7 +52,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 		d.show(m, "GET /fleet", "fleet", d.fleet)
 	}
 
-	d.show(m, "/", "error", d.nowhere)
+	d.show(m, "/", "error", d.notFound)
 	return m
 }
 

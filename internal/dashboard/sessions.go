@@ -26,8 +26,8 @@ type Sessions struct {
 	sessions state.JSON[map[string]*session] // by the hash of their IDs
 	attempts state.JSON[attempts]
 
-	// hashing is held while a password is hashed, so that only one hash uses memory at a time.
-	// waiting is held while a request waits for hashing.
+	// hashing contains a value while a password is hashed, so only one hash uses memory at a time.
+	// waiting contains a value for each request that waits for hashing.
 	hashing chan struct{}
 	waiting chan struct{}
 }
@@ -191,7 +191,7 @@ type bucket struct {
 	Full time.Time `json:"full"`
 }
 
-// take counts an attempt, or returns the time until the next one.
+// take counts an attempt. If none is available, it returns the time until the next one.
 func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Duration {
 	if b.Full.Before(now) || b.Full.Sub(now) > time.Duration(burst)*every {
 		b.Full = now // full, or the clock was set back
@@ -213,8 +213,8 @@ func network(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// attempt counts an attempt of a client, or returns the time until the next one.
-// Attempts of unknown clients do not delay known ones.
+// attempt counts an attempt of a client. If the client has none left, it returns the time until
+// the next one. Attempts of unknown clients do not delay known ones.
 func (d *Sessions) attempt(ctx context.Context, from netip.Addr, now time.Time) (wait time.Duration, err error) {
 	client := network(from)
 	err = d.attempts.Update(ctx, func(a *attempts) error {
@@ -242,7 +242,7 @@ func (d *Sessions) attempt(ctx context.Context, from netip.Addr, now time.Time) 
 
 var errWait = errors.New("too many attempts")
 
-// succeeded marks a client as known and resets its attempts.
+// succeeded marks a client as known, because it has logged in, and resets its attempts.
 func (d *Sessions) succeeded(ctx context.Context, from netip.Addr, now time.Time) error {
 	client := network(from)
 	return d.attempts.Update(ctx, func(a *attempts) error {

@@ -20,7 +20,7 @@ import (
 )
 
 // SiteOptions are the data sources of the dashboard and the functions that change the site.
-// Pages omit nil values, or report them as missing.
+// Pages of the dashboard omit nil values, or report them as missing.
 type SiteOptions struct {
 	Name         string // name of the site in the store
 	Base         string // base URL of the site's pages
@@ -73,8 +73,8 @@ type SourceScan struct {
 	Time      time.Time // end of the scan
 	As        string    // kind of the source: folder, crawl, …
 	Counts    millrace.Counts
-	Requested int           // pages requested from the source
-	Skipped   []mirror.Skip // at most as many as in a report
+	Requested int           // number of pages requested from the source
+	Skipped   []mirror.Skip // skipped pages, up to the limit of a mirror.Report
 	SkippedN  int           // total number of skipped pages
 	Err       error         // nil = the scan was complete
 }

@@ -41,7 +41,7 @@ func (s *SiteOptions) original(ctx context.Context, page *millrace.Page) (data [
 	return nil, nil, "", err
 }
 
-// trial compares the current rules with other rules.
+// trial is the result of a comparison of the current extraction rules with other rules.
 type trial struct {
 	Keep, Drop []string
 	Page       *compared // this page; nil = its HTML is missing
@@ -88,7 +88,8 @@ func (t *trial) Emptied() (n int) {
 	return n
 }
 
-// try compares the current rules with other rules, on a page and on a sample of the site.
+// try extracts a page and a sample of the site by the current rules and by other rules, and
+// compares the results.
 func (s *SiteOptions) try(ctx context.Context, v millrace.View, page *millrace.Page, now *extract.RulesOptions, keep, drop []string) (*trial, error) {
 	other := *now
 	other.Keep, other.Drop = keep, drop

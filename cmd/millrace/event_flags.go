@@ -7,15 +7,15 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// recording holds the flags for the recording of requests.
-type recording struct {
+// eventFlags holds the flags for the recording of requests.
+type eventFlags struct {
 	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"Time for which to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
 	AccessLog         string        `placeholder:"FILE" help:"Access log of the site's own server, such as /var/log/nginx/access.log. Requests of bots in the log are also recorded."`
 	EventsHashQueries bool          `help:"Store bots' search queries as keyed hashes (default: as text)." hidden:""`
 }
 
 // validate rejects invalid values.
-func (c *recording) validate() error {
+func (c *eventFlags) validate() error {
 	if c.Events < 0 || c.Events > 0 && c.Events < time.Hour {
 		return usageError("--events " + c.Events.String() + ": must be 0 (off) or at least one hour, such as 720h")
 	}
@@ -29,7 +29,7 @@ func (c *recording) validate() error {
 }
 
 // events returns the options of the recorder; nil = record nothing.
-func (c *recording) events(ctx context.Context, o *source) (*analytics.Options, error) {
+func (c *eventFlags) events(ctx context.Context, o *source) (*analytics.Options, error) {
 	if c.Events == 0 {
 		return nil, nil
 	}

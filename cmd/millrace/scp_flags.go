@@ -8,14 +8,14 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// scpPublishing holds the flags of SCP.
-type scpPublishing struct {
+// scpFlags holds the flags of SCP.
+type scpFlags struct {
 	Sections    []string `placeholder:"PATH" help:"Paths that get their own collections (default: the first segments of all paths)." hidden:""`
 	SCPChecksum bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections (default: yes). Strict readers accept only collections without it." hidden:""`
 	FilesURL    string   `name:"files-url" placeholder:"URL" help:"Base URL of collections, such as a CDN (default: the base URL)." hidden:""`
 }
 
-func (c *scpPublishing) validate() error {
+func (c *scpFlags) validate() error {
 	for _, path := range c.Sections {
 		if !strings.HasPrefix(path, "/") || strings.Trim(path, "/") == "" {
 			return usageError(fmt.Sprintf("--sections: %q is not a path; a path starts with /, such as /blog", path))
@@ -35,6 +35,6 @@ func (c *scpPublishing) validate() error {
 	return nil
 }
 
-func (c *scpPublishing) options() *scp.PublisherOptions {
+func (c *scpFlags) options() *scp.PublisherOptions {
 	return &scp.PublisherOptions{Sections: c.Sections, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum}
 }

@@ -7,15 +7,16 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 )
 
-// correcting holds the flags of commands that extract pages.
-type correcting struct {
+// extractFlags holds the flags of commands that extract pages.
+type extractFlags struct {
 	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever the extractor decides. May be given several times."`
 	Drop     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are not content. May be given several times."`
 	Comments bool     `help:"Also keep readers' comments on pages that are not forums." hidden:""`
 }
 
-// Validate checks the selectors. kong calls it, so errors name the origin of the selector.
-func (c *correcting) Validate() error {
+// Validate checks the selectors. kong calls it, so that errors name the origin of the selector,
+// such as the line of a file.
+func (c *extractFlags) Validate() error {
 	for i, s := range append(c.Keep[:len(c.Keep):len(c.Keep)], c.Drop...) {
 		flag := "--drop"
 		if i < len(c.Keep) {
@@ -29,7 +30,7 @@ func (c *correcting) Validate() error {
 }
 
 // rules compiles the flags.
-func (c *correcting) rules() (*extract.Rules, error) {
+func (c *extractFlags) rules() (*extract.Rules, error) {
 	r, err := ingest.Rules(*c).Compile()
 	if err != nil {
 		return nil, usageError("--keep, --drop: " + err.Error())

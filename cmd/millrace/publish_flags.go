@@ -14,23 +14,23 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// publishing holds the flags of every command that publishes.
-type publishing struct {
+// publishFlags holds the flags of every command that publishes.
+type publishFlags struct {
 	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden already."`
 	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
 	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to omit, such as page or product." hidden:""`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in these protocols: tct-03, whose specification is not final, and, with build, openfeeder, tct-01 and tct-00 (default: none)." hidden:""`
+	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in these protocols (default: none): tct-03, whose specification is not final; with build, also openfeeder, tct-01 and tct-00." hidden:""`
 	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the site's own title)." hidden:""`
-	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
+	SiteContact     string   `placeholder:"ADDRESS" help:"Published URL or e-mail address for operators of bots (default: none)."`
 	RobotsSignal    bool     `name:"robots-content-signal" negatable:"" default:"true" help:"Write Content-Signal lines to robots.txt, if there is a policy (default: yes)." hidden:""`
 	RobotsUsage     bool     `name:"robots-content-usage" help:"Write Content-Usage lines to robots.txt, if there is a policy. Some validators report them as errors." hidden:""`
-	RobotsLicense   bool     `name:"robots-license" help:"Write a License line to robots.txt, if there is a licence. Some validators report it as an error." hidden:""`
+	RobotsLicense   bool     `name:"robots-license" help:"Write a License line to robots.txt, if there is a license. Some validators report it as an error." hidden:""`
 	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can publish them."`
 
-	SCP scpPublishing `embed:""`
-	ARC arcPublishing `embed:""`
+	SCP scpFlags      `embed:""`
+	ARC arcFlags      `embed:""`
 	Web webPublishing `embed:""`
 }
 
@@ -40,12 +40,12 @@ var hideable = []millrace.PageKind{
 	millrace.Listing, millrace.Collection, millrace.Archive,
 }
 
-// validate rejects invalid values. An undetected typo in a flag that hides pages would publish
+// validate rejects invalid values. Otherwise, a typo in a flag that hides pages would publish
 // them.
-func (c *publishing) validate() error {
+func (c *publishFlags) validate() error {
 	for _, name := range c.Also {
 		if names := onRequest(); !slices.Contains(names, name) {
-			return usageError(fmt.Sprintf("--also %s: not a protocol that is published on request; these are %s", name, strings.Join(names, ", ")))
+			return usageError(fmt.Sprintf("--also %s: must be one of %s", name, strings.Join(names, ", ")))
 		}
 	}
 	for _, path := range c.Exclude {
@@ -61,7 +61,8 @@ func (c *publishing) validate() error {
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())
 }
 
-// onRequest returns the protocols for --also. Protocols with Repeats matter only to build.
+// onRequest returns the protocols that --also accepts. Those with Repeats have an effect only in
+// build.
 func onRequest() (names []string) {
 	for _, p := range all.Protocols() {
 		if p.OnRequest || p.Repeats {
@@ -71,7 +72,7 @@ func onRequest() (names []string) {
 	return names
 }
 
-func (c *publishing) visibility() millrace.Visibility {
+func (c *publishFlags) visibility() millrace.Visibility {
 	v := millrace.Visibility{Exclude: append([]string{}, c.Exclude...)} // nil would mean the defaults
 	if c.ExcludeDefaults {
 		v.Exclude = slices.Concat(millrace.DefaultExclude, c.Exclude)
@@ -87,13 +88,13 @@ func (c *publishing) visibility() millrace.Visibility {
 
 // configure returns the configuration of a publication. It rejects flags that do not fit the
 // site.
-func (c *publishing) configure(base, endpointBase string) (store.Config, error) {
+func (c *publishFlags) configure(base, endpointBase string) (store.Config, error) {
 	return store.Config{Base: base, EndpointBase: endpointBase, Visibility: c.visibility()}, c.ARC.on(base)
 }
 
 // publisher returns the options of every protocol. static and compact are options of
 // [protocol.PublisherOptions]. embeddings reports whether searches use the vectors of a model.
-func (c *publishing) publisher(says *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
+func (c *publishFlags) publisher(says *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
 	return protocol.PublisherOptions{
 		Also: c.Also, Static: static, Compact: compact, Contact: c.SiteContact, Policy: says,
 		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
@@ -101,6 +102,6 @@ func (c *publishing) publisher(says *millrace.Policy, static, compact, embedding
 }
 
 // robotsLines returns the lines of the policy for robots.txt.
-func (c *publishing) robotsLines() policy.RobotsLines {
+func (c *publishFlags) robotsLines() policy.RobotsLines {
 	return policy.RobotsLines{NoSignal: !c.RobotsSignal, Usage: c.RobotsUsage, License: c.RobotsLicense}
 }

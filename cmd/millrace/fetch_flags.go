@@ -22,18 +22,18 @@ import (
 // webCrawl is the agent's name for reading a site without a protocol.
 const webCrawl = agent.Crawl
 
-// remote holds the flags of commands that fetch.
-type remote struct {
+// fetchFlags holds the flags of commands that fetch.
+type fetchFlags struct {
 	AllowPrivate bool           `help:"Allow loopback and private addresses."`
 	Delay        *time.Duration `placeholder:"DURATION" help:"Delay between two requests to one host (default: none on loopback, 250ms elsewhere)."`
 	UserAgent    string         `placeholder:"TEXT" help:"User agent of requests (default: millrace/VERSION)." hidden:""`
 	Contact      string         `placeholder:"ADDRESS" help:"E-mail address or URL for owners of sites, sent with the user agent."`
 }
 
-func (r *remote) fetching() *remote { return r }
+func (r *fetchFlags) fetching() *fetchFlags { return r }
 
 // validate rejects invalid values.
-func (r *remote) validate() error {
+func (r *fetchFlags) validate() error {
 	if r.Delay != nil && *r.Delay < 0 {
 		return usageError(fmt.Sprintf("--delay %s: must not be negative; 0 is no delay", *r.Delay))
 	}
@@ -49,24 +49,24 @@ func (r *remote) validate() error {
 }
 
 // client returns the guarded client that the flags configure. It obeys robots.txt and stores it in
-// robots. If robots is nil, the client ignores robots.txt, because it fetches only URLs named by a
-// user.
-func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
+// robots. If robots is nil, the client ignores robots.txt: it is then only for URLs that a user
+// names.
+func (r *fetchFlags) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	return fetch.New(r.clientOptions(p, robots))
 }
 
-// postLimit is the timeout of each request of a poster.
-const postLimit = 30 * time.Second
+// notificationTimeout is the timeout of each request of a poster.
+const notificationTimeout = 30 * time.Second
 
-// poster returns a client for webhooks and pings. It ignores robots.txt and does not log,
+// notificationClient returns a client for webhooks and pings. It ignores robots.txt and does not log,
 // because URLs may contain secrets.
-func (r *remote) poster(p *process) *fetch.Client {
+func (r *fetchFlags) notificationClient(p *process) *fetch.Client {
 	return fetch.New(&fetch.Options{
-		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact, IgnoreRobots: true, Delay: -1, Timeout: postLimit, Dial: p.dial,
+		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact, IgnoreRobots: true, Delay: -1, Timeout: notificationTimeout, Dial: p.dial,
 	})
 }
 
-func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Options {
+func (r *fetchFlags) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Options {
 	o := &fetch.Options{
 		AllowPrivate: r.AllowPrivate, UserAgent: r.UserAgent, Contact: r.Contact,
 		Robots: robots, IgnoreRobots: robots == nil, Logger: p.log, Dial: p.dial,
@@ -79,8 +79,8 @@ func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Opt
 	return o
 }
 
-// protocols returns the protocols with a name, or all of them. also lists other valid names
-// for the error text.
+// protocols returns the protocol with a name, or all protocols if the name is "". also lists other
+// valid names for the error text.
 func protocols(name string, also ...string) ([]protocol.Protocol, error) {
 	every := all.Protocols()
 	if name == "" {
@@ -100,7 +100,7 @@ func protocols(name string, also ...string) ([]protocol.Protocol, error) {
 // siteURL returns a URL from the command line in canonical form.
 func siteURL(raw string) (string, error) { return usage(ingest.URL(raw)) }
 
-// siteFolder returns the folder of a URL from the command line.
+// siteFolder returns the folder of a URL from the command line, in canonical form.
 func siteFolder(raw string) (string, error) { return usage(ingest.Folder(raw)) }
 
 // siteRoot returns the root of the origin of a URL from the command line.
@@ -118,7 +118,7 @@ func usage(s string, err error) (string, error) {
 func (p *process) storePath(source string) (string, error) {
 	file, err := p.statePath(source)
 	if err == nil {
-		p.log.Info("store chosen", "path", file)
+		p.log.Info("using default store", "path", file)
 	}
 	return file, err
 }
@@ -139,7 +139,7 @@ func (p *process) statePath(source string) (string, error) {
 		}
 		return '_'
 	}, strings.Trim(source, "/"))
-	// The hash distinguishes truncated names.
+	// The hash distinguishes names that are equal after truncation.
 	name = name[max(0, len(name)-60):] + "-" + canon.SHA256Hex([]byte(source))[:8]
 	file := filepath.Join(dir, "millrace", name+".db")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -14,16 +14,16 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// alone is a view with a single page. From this view, a protocol builds only the parts of its
-// documents that describe the page.
-type alone struct {
+// singlePageView is a view with a single page, so a protocol builds only the parts of its documents that
+// describe this page.
+type singlePageView struct {
 	millrace.View
 	page *millrace.Page // with its blocks
 	site millrace.Site
 }
 
-func newAlone(v millrace.View, page *millrace.Page) *alone {
-	a := &alone{View: v, page: page, site: v.Site()}
+func newSinglePageView(v millrace.View, page *millrace.Page) *singlePageView {
+	a := &singlePageView{View: v, page: page, site: v.Site()}
 	a.site.Pages, a.site.Sections = 1, nil
 	if page.Section != "" {
 		a.site.Sections = []millrace.Section{{Name: page.Section, Pages: 1}}
@@ -32,10 +32,10 @@ func newAlone(v millrace.View, page *millrace.Page) *alone {
 }
 
 // Site implements [millrace.View].
-func (a *alone) Site() millrace.Site { return a.site }
+func (a *singlePageView) Site() millrace.Site { return a.site }
 
 // Scan implements [millrace.View].
-func (a *alone) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
+func (a *singlePageView) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		pagePath, after := canon.Relative(a.site.Base, a.page.URL), canon.Relative(a.site.Base, s.After)
 		if s.Section != "" && s.Section != a.page.Section || after != "" && (s.Order != millrace.ByURL || pagePath <= after) {
@@ -50,7 +50,7 @@ func (a *alone) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*millrace.Pag
 }
 
 // Tags implements [millrace.View].
-func (a *alone) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
+func (a *singlePageView) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
 		t, err := a.Tag(ctx, proto, a.page.URL)
 		if errors.Is(err, millrace.ErrNotFound) || err == nil && canon.Relative(a.site.Base, t.URL) <= canon.Relative(a.site.Base, after) {
@@ -61,7 +61,7 @@ func (a *alone) Tags(ctx context.Context, proto, after string) iter.Seq2[millrac
 }
 
 // Changes implements [millrace.Source].
-func (a *alone) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+func (a *singlePageView) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		put := millrace.Change{Ref: millrace.Ref{URL: a.page.URL, Version: a.page.Version}, Page: a.page.Clone(), New: true, Time: a.page.Modified}
 		if since == a.site.At(a.site.Seq) || yield(put, nil) {
@@ -73,7 +73,7 @@ func (a *alone) Changes(_ context.Context, since millrace.Cursor) iter.Seq2[mill
 // firstArtifact is a [millrace.ArtifactSet] that keeps only the first artifact.
 type firstArtifact struct {
 	path string
-	body limited
+	body prefixBuffer
 }
 
 // Existing implements [millrace.ArtifactSet].
@@ -98,7 +98,7 @@ func (s *firstArtifact) Put(context.Context, *millrace.Document) error { return 
 
 type artifactWriter struct {
 	set  *firstArtifact
-	body limited
+	body prefixBuffer
 }
 
 // Write implements [io.Writer].
@@ -106,7 +106,7 @@ func (d *artifactWriter) Write(b []byte) (int, error) { return d.body.Write(b) }
 
 // Finish implements [millrace.ArtifactWriter].
 func (d *artifactWriter) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
-	var body limited
+	var body prefixBuffer
 	for _, b := range [][]byte{head, d.body.start.Bytes()} {
 		_, _ = body.Write(b)
 	}
@@ -131,27 +131,27 @@ const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 var zeros = regexp.MustCompile(`0{8,}`)
 
-// limited buffers the start of the data written to it, and counts all bytes.
-type limited struct {
+// prefixBuffer stores the start of the data written to it, and counts all bytes.
+type prefixBuffer struct {
 	start bytes.Buffer
 	size  int64
 }
 
 // Write implements [io.Writer].
-func (l *limited) Write(b []byte) (int, error) {
+func (l *prefixBuffer) Write(b []byte) (int, error) {
 	l.size += int64(len(b))
 	l.start.Write(b[:min(len(b), max(0, maxBodyShown-l.start.Len()))])
 	return len(b), nil
 }
 
-// filer is a protocol that builds artifacts.
-type filer interface {
+// artifactBuilder is a protocol that builds artifacts.
+type artifactBuilder interface {
 	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
 // documents returns the paths, under the endpoint base, of the documents that a protocol builds
 // from this page alone. If there are none, it returns the page's part of a document of many pages.
-func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
+func (a *singlePageView) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
 	pagePath := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document
 	for doc, err := range proto.All(ctx, a) {
@@ -167,7 +167,7 @@ func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now tim
 	if len(paths) > 0 {
 		return paths, nil, nil
 	}
-	if f, ok := proto.(filer); ok {
+	if f, ok := proto.(artifactBuilder); ok {
 		s := new(firstArtifact)
 		if err := f.Deferred(ctx, a, now, s); err != nil {
 			return nil, nil, err
@@ -179,7 +179,7 @@ func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now tim
 	if large == nil {
 		return nil, nil, nil
 	}
-	var body limited
+	var body prefixBuffer
 	if err := large.Write(ctx, &body); err != nil || body.size == 0 {
 		return nil, nil, err
 	}

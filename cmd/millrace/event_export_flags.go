@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace/internal/webhook"
 )
 
-// exporting holds the flags for the export of events.
-type exporting struct {
+// eventExportFlags holds the flags for the export of events.
+type eventExportFlags struct {
 	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Send each request of a bot to a service: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL for signed JSON (default: none). May be given several times. Set URLs with secrets in the configuration file."`
 	EventsSecret string   `placeholder:"KEY" help:"Secret that signs the webhook messages of --events-to: whsec_ and base64. A second secret, separated by a space, also signs them. Set it in the configuration file or in the environment." hidden:""`
 }
 
 // validate rejects targets without recorded events.
-func (c *exporting) validate(recorded bool) error {
+func (c *eventExportFlags) validate(recorded bool) error {
 	targets, _, err := c.targets()
 	if err == nil && len(targets) > 0 && !recorded {
 		return usageError("--events-to: no events are recorded with --events 0; omit one of them")
@@ -25,7 +25,7 @@ func (c *exporting) validate(recorded bool) error {
 }
 
 // targets parses the flags.
-func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
+func (c *eventExportFlags) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	var out []*analytics.Target
 	hooks, names := false, map[string]bool{}
 	for _, text := range c.EventsTo {
@@ -69,7 +69,7 @@ func (s *service) exporters() (out []*analytics.Exporter, err error) {
 			name = fmt.Sprintf("%s (%d)", name, counts[name])
 		}
 		// Each exporter has its own client, so that it does not wait for the others.
-		client := c.poster(s.p)
+		client := c.notificationClient(s.p)
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
 		e, err := analytics.NewExporter(st.Usage(), st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{
 			Name: name, Leases: st.Leases(), Base: s.source.Base, Secrets: secrets,

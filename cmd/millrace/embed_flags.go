@@ -5,9 +5,9 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// embedding holds the flags of the embedding model that search commands use. Without a model,
+// embedFlags holds the flags of the embedding model that search commands use. Without a model,
 // the index computes vectors from the site's own words.
-type embedding struct {
+type embedFlags struct {
 	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Base URL of a server for text embeddings with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site's own words)."`
 	EmbedModel          string `placeholder:"NAME" help:"Name of the embedding model."`
 	EmbedKey            string `placeholder:"KEY" help:"Key of the embedding server. Prefer MILLRACE_EMBED_KEY, because other users can see the command line." hidden:""`
@@ -17,7 +17,7 @@ type embedding struct {
 
 // embedder returns the client that the flags configure, or nil. retries is the number of
 // retries: 0 = the default, -1 = none.
-func (c *embedding) embedder(retries int) (index.Embedder, error) {
+func (c *embedFlags) embedder(retries int) (index.Embedder, error) {
 	switch {
 	case c.EmbedURL == "" && c.EmbedModel == "":
 		if c.EmbedKey+c.EmbedDocumentPrefix+c.EmbedQueryPrefix != "" {
@@ -25,9 +25,9 @@ func (c *embedding) embedder(retries int) (index.Embedder, error) {
 		}
 		return nil, nil //nolint:nilnil // no model is configured
 	case c.EmbedURL == "":
-		return nil, usageError("--embed-model: the server of the model is unknown; set --embed-url")
+		return nil, usageError("--embed-model: no server is set; set --embed-url")
 	case c.EmbedModel == "":
-		return nil, usageError("--embed-url: the model is unknown; set --embed-model")
+		return nil, usageError("--embed-url: no model is set; set --embed-model")
 	}
 	// Do not use a client of package fetch. The user has configured this address, which may be on
 	// this machine, and a model may take longer than a site to send its first byte.

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/protocol/arc"
 )
 
-// arcPublishing holds the flags of the ARC sitemap.
-type arcPublishing struct {
+// arcFlags holds the flags of the ARC sitemap.
+type arcFlags struct {
 	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of hidden pages that the ARC sitemap lists by URL only, marked as not to be indexed (default: none)." hidden:""`
 	CrawlPriority    []string `placeholder:"PATH=N" help:"Crawl priority of the pages below a path, from 0 to 1, such as /docs=0.8 (default: none)." hidden:""`
 	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Omit the ARC sitemap from robots.txt, because some crawlers expect XML at every Sitemap line." hidden:""`
@@ -19,7 +19,7 @@ type arcPublishing struct {
 }
 
 // validate rejects invalid values.
-func (c *arcPublishing) validate() error {
+func (c *arcFlags) validate() error {
 	for _, page := range c.ARCListed {
 		if _, err := canon.URL(page); err != nil && !strings.HasPrefix(page, "/") {
 			return usageError(fmt.Sprintf("--arc-listed %q: not a URL or a path; a path starts with /, such as /members", page))
@@ -43,8 +43,8 @@ func (c *arcPublishing) validate() error {
 	return nil
 }
 
-// on rejects listed pages of another origin than the base.
-func (c *arcPublishing) on(base string) error {
+// on rejects values of --arc-listed that are not on the origin of the base URL.
+func (c *arcFlags) on(base string) error {
 	for _, page := range c.ARCListed {
 		if u, err := canon.URL(page); err == nil && canon.Origin(u) != canon.Origin(base) {
 			return usageError(fmt.Sprintf("--arc-listed %s: not a page of %s", page, base))
@@ -53,7 +53,7 @@ func (c *arcPublishing) on(base string) error {
 	return nil
 }
 
-// cutLast is [strings.Cut] at the last separator.
+// cutLast is like [strings.Cut], but cuts at the last separator.
 func cutLast(s, sep string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true
@@ -61,6 +61,6 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-func (c *arcPublishing) options() *arc.PublisherOptions {
+func (c *arcFlags) options() *arc.PublisherOptions {
 	return &arc.PublisherOptions{Listed: c.ARCListed, Priorities: c.crawlPriorityMap, NoSitemapLine: c.HideARCInRobots}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// signing holds the flags of a command that signs its requests.
-type signing struct {
+// signFlags holds the flags of a command that signs its requests.
+type signFlags struct {
 	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign creates (default: requests are not signed)."`
 	SignAgent string `placeholder:"URL" help:"With --sign-key: URL where the key is published, such as https://bot.example.com/.well-known/http-message-signatures-directory (see millrace keys directory)."`
 
@@ -16,14 +16,14 @@ type signing struct {
 }
 
 // loadSigner reads the signing key.
-func (s *signing) loadSigner() error {
+func (s *signFlags) loadSigner() error {
 	switch {
 	case s.SignKey == "" && s.SignAgent == "":
 		return nil
 	case s.SignKey == "":
 		return usageError("--sign-agent: requires --sign-key FILE")
 	case s.SignAgent == "":
-		return usageError("--sign-key: signatures require the URL of the key directory; set it with --sign-agent")
+		return usageError("--sign-key: signatures contain the URL of the key directory; set it with --sign-agent")
 	}
 	key, err := readSigningKey("--sign-key", s.SignKey)
 	if err != nil {

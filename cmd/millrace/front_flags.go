@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// fronting holds the flags of a server in front of a site.
-type fronting struct {
-	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs, as seen from the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is the URL of a site, else standalone)." hidden:""`
+// frontFlags holds the flags of a server in front of a site.
+type frontFlags struct {
+	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs relative to the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is the URL of a site, else standalone)." hidden:""`
 	HeadElements  bool          `negatable:"" default:"true" help:"The site's web server adds link elements to the head of pages (default: yes). Without them, protocols that require them are not published." hidden:""`
 	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
 	Hosts         []string      `placeholder:"NAME" help:"With --origin: additional host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
@@ -26,7 +26,7 @@ type fronting struct {
 }
 
 // validate rejects invalid values.
-func (c *fronting) validate() error {
+func (c *frontFlags) validate() error {
 	if c.Origin == "" {
 		if len(c.Hosts) > 0 {
 			return usageError("--hosts: only valid with --origin; without it, the server accepts requests for every host")
@@ -51,14 +51,14 @@ func (c *fronting) validate() error {
 	return nil
 }
 
-// place returns where this server runs. validate has checked it.
+// place returns where this server runs. It must be called after validate.
 func (c *serveCommand) place() sites.Place {
 	at, _ := sites.PlaceOf(c.Place, c.Source, c.Origin)
 	return at
 }
 
-// front returns the public URL of the site behind this server, if SOURCE is that URL. It returns ""
-// if SOURCE is not a site, or is the server behind.
+// front returns the public URL of the site in front of which this server runs, if SOURCE is that
+// URL. It returns "" if SOURCE is not a site, or is the same as --origin.
 func (c *serveCommand) front() string {
 	if c.Origin == "" || !strings.Contains(c.Source, "://") {
 		return ""
@@ -70,7 +70,7 @@ func (c *serveCommand) front() string {
 	return site
 }
 
-// behind returns the scheme, host and port of the server behind.
+// behind returns the scheme, host and port of --origin.
 func (c *serveCommand) behind() string {
 	u, err := siteURL(c.Origin)
 	if err != nil {
@@ -79,8 +79,8 @@ func (c *serveCommand) behind() string {
 	return canon.Origin(u)
 }
 
-// together rejects an endpoint base that is not on the site that this server runs in front of.
-func (c *serveCommand) together(endpointBase string) error {
+// checkEndpointBase rejects an endpoint base that is not below the site in front of which this server runs.
+func (c *serveCommand) checkEndpointBase(endpointBase string) error {
 	if c.Origin == "" {
 		return nil
 	}
@@ -90,9 +90,9 @@ func (c *serveCommand) together(endpointBase string) error {
 	return nil
 }
 
-// reached returns the scheme and authority of every URL of the site: its bases and, in front
-// of a site, all its host names.
-func (c *serveCommand) reached(base, endpointBase string) []string {
+// authorities returns the scheme and authority of every URL of the site: those of its bases and, in
+// front of a site, of all its host names.
+func (c *serveCommand) authorities(base, endpointBase string) []string {
 	out := []string{canon.Origin(base), canon.Origin(endpointBase)}
 	if c.Origin == "" {
 		return out
@@ -105,15 +105,16 @@ func (c *serveCommand) reached(base, endpointBase string) []string {
 	return slices.Compact(out)
 }
 
-// publisher returns the options of every protocol for the place of this server.
+// publisher returns the options of every protocol, which depend on where this server runs.
 func (c *serveCommand) publisher(policy *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
-	o := c.publishing.publisher(policy, static, compact, embeddings)
+	o := c.publishFlags.publisher(policy, static, compact, embeddings)
 	o.NoElements = !c.HeadElements
 	return o
 }
 
-// pass returns the proxy to the site's own server. This is the server behind, or the server
-// alongside if its host also has the documents. It returns nil for other places.
+// pass returns the proxy to the site's own server. In front of a site, this is the server at
+// --origin. Alongside a server, it is that server, if its host also has the documents. Otherwise
+// pass returns nil.
 func (c *serveCommand) pass(p *process, base, endpointBase string, folder bool) (*proxy.Proxy, error) {
 	at := c.place()
 	if at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(endpointBase)) {
@@ -129,7 +130,7 @@ func (c *serveCommand) pass(p *process, base, endpointBase string, folder bool) 
 }
 
 // siteOptions returns the options of the client that reads the site. In front of a site, the
-// client connects to the server behind, never to this one.
+// client connects to --origin, never to this server.
 func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsMemory) *fetch.Options {
 	o := c.clientOptions(p, robots)
 	if c.place() == sites.Alongside {

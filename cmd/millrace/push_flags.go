@@ -13,15 +13,15 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// pushing holds the flags of a server that notifies search engines and hubs.
-type pushing struct {
+// pushFlags holds the flags of a server that notifies search engines and hubs.
+type pushFlags struct {
 	IndexNow    bool   `name:"indexnow" help:"Notify search engines of changed pages at once, by IndexNow (default: no). The key file is served under the base URL of the pages."`
 	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"IndexNow key that the site already has (default: a new key, which is stored)." hidden:""`
 	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"IndexNow endpoint (default: https://api.indexnow.org/indexnow)." hidden:""`
 }
 
-// checkNotifications rejects notifications of URLs that receivers cannot fetch, and notifications
-// that contradict the policy.
+// checkNotifications rejects notifications about URLs that receivers cannot fetch, and
+// notifications that contradict the policy.
 func (c *serveCommand) checkNotifications(policy *millrace.Policy) error {
 	switch {
 	case !c.IndexNow && (c.IndexNowKey != "" || c.IndexNowURL != ""):
@@ -40,7 +40,7 @@ func (c *serveCommand) checkNotifications(policy *millrace.Policy) error {
 	return nil
 }
 
-// reachable rejects notifications of URLs that only this machine can reach.
+// reachable rejects notifications about URLs that only this machine can reach.
 func (c *serveCommand) reachable(endpointBase string, o *source) error {
 	if c.IndexNow && o.Kind == "mirror" && !c.Rehost {
 		return usageError("--indexnow: pages of a mirror belong to another site, which submits its own pages")
@@ -68,7 +68,7 @@ func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher,
 	if len(c.Web.Hub) == 0 && !c.IndexNow {
 		return nil, nil //nolint:nilnil // optional
 	}
-	client := c.poster(s.p)
+	client := c.notificationClient(s.p)
 	s.OnClose(func() error { client.CloseIdleConnections(); return nil })
 	p := &push.Pusher{Client: client.HTTP(), Hubs: c.Web.Hub}
 	if !c.IndexNow {

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// yardsticks caches the average figures of the pages, because computing them scans every page.
-type yardsticks struct {
+// averagesCache caches the average figures of the pages, because their computation scans every page.
+type averagesCache struct {
 	mu     sync.Mutex
 	pages  analytics.Pages
 	at     time.Time     // time of pages; zero = not computed yet
@@ -17,22 +17,22 @@ type yardsticks struct {
 }
 
 const (
-	yardstickAge  = 10 * time.Minute
-	yardstickWait = 100 * time.Millisecond // time for which the first page waits for the figures
-	yardstickMost = 2 * time.Minute
+	averagesMaxAge  = 10 * time.Minute
+	averagesWait    = 100 * time.Millisecond // time for which the first page waits for the figures
+	averagesMaxWait = 2 * time.Minute
 )
 
-// yardstick returns the average figures of the site's pages, at most a few minutes old. The first
+// averages returns the average figures of the site's pages, at most a few minutes old. The first
 // request waits a short time for them.
-func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
+func (d *Dashboard) averages(ctx context.Context) analytics.Pages {
 	pages, first, making := d.prepare(ctx)
-	y := &d.yard
+	y := &d.averagesCache
 	if !first || making == nil {
 		return pages
 	}
 	select {
 	case <-making:
-	case <-time.After(yardstickWait):
+	case <-time.After(averagesWait):
 	case <-ctx.Done():
 	}
 	y.mu.Lock()
@@ -43,10 +43,10 @@ func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 // prepare starts a computation if one is due. It returns the current figures, and a
 // channel that closes when a computation ends.
 func (d *Dashboard) prepare(ctx context.Context) (pages analytics.Pages, first bool, making <-chan struct{}) {
-	y := &d.yard
+	y := &d.averagesCache
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if y.making == nil && d.site.Pages != nil && d.now().Sub(y.at).Abs() > yardstickAge {
+	if y.making == nil && d.site.Pages != nil && d.now().Sub(y.at).Abs() > averagesMaxAge {
 		y.making = make(chan struct{})
 		go d.measure(context.WithoutCancel(ctx), y.making)
 	}
@@ -54,14 +54,14 @@ func (d *Dashboard) prepare(ctx context.Context) (pages analytics.Pages, first b
 }
 
 func (d *Dashboard) measure(ctx context.Context, done chan struct{}) {
-	ctx, cancel := context.WithTimeout(ctx, yardstickMost)
+	ctx, cancel := context.WithTimeout(ctx, averagesMaxWait)
 	defer cancel()
 	var pages analytics.Pages
 	view, err := d.site.Pages.Head(ctx)
 	if err == nil {
 		pages, err = analytics.Measure(ctx, d.site.Pages, view, d.site.Coefficients)
 	}
-	y := &d.yard
+	y := &d.averagesCache
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	if err == nil {

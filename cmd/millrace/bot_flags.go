@@ -13,35 +13,35 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 )
 
-// knownBots holds the flags for the identification of bots.
-type knownBots struct {
+// botFlags holds the flags for the identification of bots.
+type botFlags struct {
 	Bots      []string `placeholder:"FILE" help:"Files with additional bots, one per line: token, operator, purpose (default: the built-in bots)." hidden:""`
 	BotRanges []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file in the operator's format (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
 }
 
-// gatekeeping holds the flags for rules about bots, and for the rate of large files.
-type gatekeeping struct {
+// botRuleFlags holds the flags for rules about bots, and for the rate of large files.
+type botRuleFlags struct {
 	Bot []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots without a proven identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. Bots whose purpose the policy refuses get 403, or 402 if the policy names a price."`
-	knownBots
+	botFlags
 	FilesRate      humanize.Size `placeholder:"SIZE" help:"Maximum bytes per second of large files to one client, such as 2M (default: no limit)."`
 	FilesRateTotal humanize.Size `placeholder:"SIZE" help:"Maximum bytes per second of large files to all clients together (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid values.
-func (c *gatekeeping) validate() error {
+func (c *botRuleFlags) validate() error {
 	_, wrong := c.botRules()
 	_, rerr := c.ranges()
 	var err error
 	switch each, all := c.FilesRate, c.FilesRateTotal; {
 	case each > 0 && each < 1000:
-		err = usageError(fmt.Sprintf("--files-rate %d: must be at least 1k, in bytes per second", each))
+		err = usageError(fmt.Sprintf("--files-rate %d: must be at least 1k bytes per second", each))
 	case all > 0 && all < max(each, 1000):
-		err = usageError(fmt.Sprintf("--files-rate-total %d: must be at least 1k and --files-rate, in bytes per second", all))
+		err = usageError(fmt.Sprintf("--files-rate-total %d: must be at least 1k bytes per second, and not less than --files-rate", all))
 	}
 	return errors.Join(wrong, rerr, err)
 }
 
-func (c *gatekeeping) botRules() ([]access.Rule, error) {
+func (c *botRuleFlags) botRules() ([]access.Rule, error) {
 	var out []access.Rule
 	for _, s := range c.Bot {
 		r, err := access.ParseRule(s)
@@ -53,7 +53,7 @@ func (c *gatekeeping) botRules() ([]access.Rule, error) {
 	return out, nil
 }
 
-func (c *knownBots) ranges() ([]bots.RangeFile, error) {
+func (c *botFlags) ranges() ([]bots.RangeFile, error) {
 	var out []bots.RangeFile
 	for _, s := range c.BotRanges {
 		name, file, ok := strings.Cut(s, "=")
@@ -66,7 +66,7 @@ func (c *knownBots) ranges() ([]bots.RangeFile, error) {
 }
 
 // table returns the known bots.
-func (c *knownBots) table(p *process) (*bots.Table, error) {
+func (c *botFlags) table(p *process) (*bots.Table, error) {
 	ranges, err := c.ranges()
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (c *knownBots) table(p *process) (*bots.Table, error) {
 }
 
 // keep sets the options of the gateway for bots.
-func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
+func (c *botRuleFlags) keep(p *process, o *gateway.Options) error {
 	var err error
 	if o.Access.Bots, err = c.table(p); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 }
 
 // warnUnverified logs a warning for bots that a rule allows by name only, although their operators
-// publish IP addresses.
+// publish the bots' addresses.
 func warnUnverified(p *process, table *bots.Table, rules []access.Rule) {
 	for _, r := range rules {
 		if r.Action >= access.PaymentRequired {

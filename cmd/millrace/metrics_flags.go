@@ -7,14 +7,14 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// metering holds the flags for metrics.
-type metering struct {
+// metricsFlags holds the flags for metrics.
+type metricsFlags struct {
 	Metrics []string `type:"names" placeholder:"NETWORK,..." help:"Addresses or networks that may also read the Prometheus metrics at /metrics; off disables them (default: this machine and private networks). Behind a proxy, also set --proxies."`
 	readers []netip.Prefix
 }
 
 // validate parses the networks.
-func (c *metering) validate() (err error) {
+func (c *metricsFlags) validate() (err error) {
 	switch {
 	case !c.metered():
 	case slices.Contains(c.Metrics, "off"):
@@ -26,4 +26,4 @@ func (c *metering) validate() (err error) {
 }
 
 // metered reports whether metrics are enabled.
-func (c *metering) metered() bool { return len(c.Metrics) != 1 || c.Metrics[0] != "off" }
+func (c *metricsFlags) metered() bool { return len(c.Metrics) != 1 || c.Metrics[0] != "off" }

@@ -12,14 +12,14 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// transport holds the flags of a server with TLS.
-type transport struct {
-	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"PEM file with the certificate chain for https (default: none, http). It is read again when it changes."`
+// tlsFlags holds the flags of a server with TLS.
+type tlsFlags struct {
+	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"PEM file with the certificate chain for https (default: serve http). It is read again when it changes."`
 	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"PEM file with the private key of the certificate."`
 }
 
 // validate rejects a certificate without a key, and a key without a certificate.
-func (c *transport) validate() error {
+func (c *tlsFlags) validate() error {
 	switch {
 	case c.TLSCert == "" && c.TLSKey != "":
 		return usageError("--tls-key needs --tls-cert")
@@ -30,7 +30,7 @@ func (c *transport) validate() error {
 }
 
 // scheme returns the scheme of the server's own URLs.
-func (c *transport) scheme() string {
+func (c *tlsFlags) scheme() string {
 	if c.TLSCert == "" {
 		return "http"
 	}
@@ -38,7 +38,7 @@ func (c *transport) scheme() string {
 }
 
 // certificates reads the certificate. It returns nil if none is configured.
-func (c *transport) certificates(p *process) (*conns.Certificates, error) {
+func (c *tlsFlags) certificates(p *process) (*conns.Certificates, error) {
 	if c.TLSCert == "" {
 		return nil, nil //nolint:nilnil // http
 	}
@@ -46,7 +46,7 @@ func (c *transport) certificates(p *process) (*conns.Certificates, error) {
 }
 
 // own returns the URL of this server, which listens at address.
-func (c *transport) own(address string) string {
+func (c *tlsFlags) own(address string) string {
 	host, port, _ := net.SplitHostPort(address) // valid, because the server listens on it
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -54,7 +54,7 @@ func (c *transport) own(address string) string {
 	return c.scheme() + "://" + net.JoinHostPort(host, port) + "/"
 }
 
-// endpointBase returns the base URL of the machine documents.
+// endpointBase returns the base URL of the machine documents, for a server that listens at addr.
 func (c *serveCommand) endpointBase(addr net.Addr) (string, error) {
 	if c.BaseURL == "" {
 		if site := c.front(); site != "" {
