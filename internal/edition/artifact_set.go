@@ -49,7 +49,7 @@ func (f *storedArtifact) name() string { return f.stored().name() }
 const artifactSuffix = "-file"
 
 // foreignWithdrawn is the time for which the paths of artifacts of another configuration return
-// 410. Lists that name them may be valid for that long.
+// 410. Clients may use lists that name them for that long.
 const foreignWithdrawn = 31 * 24 * time.Hour
 
 // makeArtifacts adds the artifacts of the protocols to m. It withdraws those of a foreign prev,
@@ -129,7 +129,7 @@ func (m *manifest) documentPaths() (paths []string) {
 	return paths
 }
 
-// due reports whether the artifacts must be made again.
+// due reports whether the artifacts must be built again.
 func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
@@ -172,7 +172,8 @@ func (f *storedArtifact) entry(s *Server, plain *storedArtifact, now time.Time) 
 	return e.key, e, nil
 }
 
-// rep returns the representation of the artifact. plain is its identity size, 0 if unknown.
+// rep returns the representation of the artifact. plain is the size of the artifact without a
+// coding, or 0 if unknown.
 func (f *storedArtifact) rep(s *Server, plain int64) (*rep, error) {
 	r, err := (&coded{f.Size, f.Sum}).rep(identity, s, plain)
 	if err == nil && f.Gzip != nil {
@@ -258,13 +259,13 @@ type artifactSet struct {
 	server  *Server
 	proto   string
 	stored  []storedArtifact
-	made    []storedArtifact // new artifacts in m
+	made    []storedArtifact // new artifacts, which are also in m
 	view    millrace.View
 	prev, m *manifest
 }
 
-// storedArtifacts returns the artifacts of a protocol in prev and the unpublished deferred ones, if
-// the store has their bytes. It assumes that the store has the artifacts in there.
+// storedArtifacts returns those artifacts of a protocol whose bytes the store has, from prev and
+// from unpublished deferred work. It does not check artifacts that the manifest there names.
 func (s *Server) storedArtifacts(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
@@ -369,7 +370,7 @@ func (s *artifactSet) Create() (millrace.ArtifactWriter, error) {
 type artifactWriter struct {
 	set  *artifactSet
 	body spool.Spool
-	buf  *bufio.Writer // of body
+	buf  *bufio.Writer // writes to body
 }
 
 func (d *artifactWriter) Write(b []byte) (int, error) { return d.buf.Write(b) }

@@ -34,8 +34,8 @@ type superseded struct {
 	modified time.Time
 }
 
-// forEachNotIn calls f for every artifact of the manifest that is not in other. size is
-// in bytes, or -1 if the manifest does not have it.
+// forEachNotIn calls f for every artifact of the manifest that is not in other. size is in bytes,
+// or -1 if the manifest does not contain it.
 func (m *manifest) forEachNotIn(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
 	for i := range m.Documents {
 		if err := m.Documents[i].forEachNotIn(ctx, store, other.document(m.Documents[i].Path), f); err != nil {
@@ -99,9 +99,9 @@ func unreadable(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrInvalid)
 }
 
-// exists returns a function that returns an error if an artifact is absent or has
-// another size. The function deletes an artifact of another size, because Put would
-// keep it.
+// exists returns a function that checks an artifact. The function returns an error if the artifact
+// is absent or has another size. It deletes an artifact of another size, because Put would not
+// replace it.
 func (s *Server) exists(ctx context.Context) func(name string, size int64) error {
 	return func(name string, size int64) error {
 		info, err := s.artifacts.Stat(ctx, name)
@@ -122,8 +122,8 @@ func (s *Server) served() *manifest {
 	return nil
 }
 
-// present reports whether the first artifact of a manifest exists. If it does not, all artifacts
-// may have been removed.
+// present reports whether the first artifact of a manifest exists. If not, all artifacts may have
+// been removed.
 func (s *Server) present(ctx context.Context, m *manifest) bool {
 	enough := errors.New("enough")
 	err := m.forEachNotIn(ctx, s.artifacts, nil, func(name string, _ int64) error {

@@ -1,12 +1,12 @@
 package edition
 
-// block is memory that several bodies share. A separate allocation leaves a hole that only bodies
-// of about its size can fill. With separate allocations, a cache of 52 MB took 80 MB of the heap,
-// and the garbage collector ran constantly. The lock of the shard guards its blocks.
+// block is memory that several bodies share. A separate allocation would leave a hole that only
+// bodies of about its size can fill: a cache of 52 MB then takes 80 MB of the heap, and the
+// garbage collector runs constantly. The lock of the shard guards its blocks.
 type block struct {
 	free []byte // the unused part
-	live int    // bytes of the bodies that are in the cache
-	reps []*rep // with bodies in the block; nil = dropped from the cache
+	live int    // total size in bytes of its bodies that are in the cache
+	reps []*rep // representations with bodies in the block; nil = dropped from the cache
 }
 
 const (

@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// build makes the manifest of a view. It reuses the documents of prev that are still valid, and the
-// results of deferred work. If prev is nil or foreign, it builds all documents. A document that
-// differs from the one in a foreign prev gets a later modification time.
+// build builds the manifest of a view. It reuses the documents of prev that are still valid, and
+// the results of deferred work. If prev is nil or foreign, it builds all documents. A document
+// that differs from the one in a foreign prev gets a later modification time.
 func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (m *manifest, err error) {
 	err = artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 		m, err = s.buildNow(ctx, view, prev, made)
@@ -107,7 +107,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 			earlier = &old.Chunks
 		}
 		chunks, err := g.cut(parts, earlier, changed)
-		if earlier != nil && unreadable(err) { // no request has detected the missing artifact yet
+		if earlier != nil && unreadable(err) { // an artifact is missing, and no request has detected that yet
 			g = newGrower(ctx, s.artifacts)
 			chunks, err = g.cut(parts, nil, nil)
 		}
@@ -126,7 +126,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 				return fmt.Errorf("build %s: %w", d.Path, err)
 			}
 		}
-		name := chunks.etag() // a protocol's ETag may stay the same although bytes have changed
+		name := chunks.etag() // not the protocol's ETag, which may stay the same although bytes have changed
 		if c, ok := made.brotli[name]; ok && s.exists(ctx)(c.name(), c.Size) == nil {
 			next.Brotli = &c
 		}
@@ -167,7 +167,8 @@ type changes struct {
 // parts of the document are written again.
 const maxKeys = 100_000
 
-// readChanges reads the log since prev. It returns the changes of every document and sets m.Cursor.
+// readChanges reads the log since prev. It returns the changes for every document, and sets
+// m.Cursor.
 func (m *manifest) readChanges(ctx context.Context, view millrace.View, prev *manifest, docs []protocolDocument) ([]changes, error) {
 	out := make([]changes, len(docs))
 	var since millrace.Cursor

@@ -40,21 +40,21 @@ const shards = 8
 // whose cost for the garbage collector exceeds their size. A crawler that gets a 304 for every page
 // once must not fill the cache with them.
 //
-// A hit takes a read lock and writes at most one flag. Small bodies share blocks of memory.
+// A hit takes a read lock and sets at most one flag. Small bodies share blocks of memory.
 type cache struct {
 	seed   maphash.Seed
-	limit  int64 // of one shard
+	limit  int64 // maximum size of one shard in bytes
 	shards [shards]shard
-	shapes sync.Map   // of string to *shape
+	shapes sync.Map   // from string to *shape
 	count  sync.Mutex // guards known
-	known  int        // entries of shapes
+	known  int        // number of entries in shapes
 }
 
 type shard struct {
 	mu       sync.RWMutex
 	m        map[key]*entry
 	bodyless clock // entries without a body
-	bodies   clock // entries with one
+	bodies   clock // entries with a body
 
 	block   int    // size of a block in bytes
 	current *block // block that receives bodies; nil = none yet
@@ -151,8 +151,8 @@ func (e *entry) bodies() (has codingSet) {
 	return has
 }
 
-// put replaces old, which may be nil, by e. If another goroutine has put an equal entry meanwhile,
-// put returns that entry and drops e, so that only one goroutine renders.
+// put replaces old, which may be nil, by e. If another goroutine has put an equal entry in the
+// meantime, put returns that entry and drops e, so that only one goroutine renders.
 func (c *cache) put(e, old *entry) *entry {
 	if len(e.key.path)+len(e.key.raw)+len(e.key.query) > maxKey {
 		return e
@@ -229,7 +229,7 @@ func (s *shard) shrink(limit int64) {
 }
 
 // strip removes the bodies of the entry at the hand, except those in the codings of but. If a body
-// remains, the entry stays and the hand moves on.
+// remains, the entry stays, and the hand moves to the next entry.
 func (s *shard) strip(e *entry, but codingSet) {
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil && !but.has(at) {
@@ -278,7 +278,7 @@ func (c *cache) bytes() int64 {
 	return n
 }
 
-// Estimated memory in bytes: the structs, rounded up as by the allocator, the protocol's closure,
+// Estimated memory in bytes: the structs, with the allocator's rounding, the protocol's closure,
 // and the slots in the map and the ring.
 const (
 	entryMemory = 740
@@ -305,7 +305,7 @@ func (r *rep) memory() int64 { return repMemory + int64(len(r.body)) }
 // maxShapes is the maximum number of shared shapes. Each protocol needs only a few.
 const maxShapes = 256
 
-// intern makes entries with the same common fields share them.
+// intern makes entries with equal shapes share one shape.
 func (c *cache) intern(e *entry) {
 	var b strings.Builder
 	for _, fields := range [][]field{e.shape.all, e.shape.full} {

@@ -32,18 +32,18 @@ const (
 	nodeBits   = 6         // number of further zero bits for each level of nodes
 
 	chunkSuffix = ".chunk1" // changes with the encoder
-	nodeSuffix  = ".node2"  // changes with the format of nodes
+	nodeSuffix  = ".node2"  // must change with the format of nodes
 )
 
-// branch describes a chunk or a node in its parent. The sizes and the checksum of a node
-// are those of all chunks below, with the bytes between them.
+// branch describes a chunk or a node in its parent. The sizes and the checksum of a node cover all
+// chunks below it, with the bytes between them.
 type branch struct {
-	First, Last string // keys of its parts
+	First, Last string // keys of its first and last part
 	Parts       int64
-	Size        int64  // identity bytes
-	Coded       int64  // bytes of deflate
-	CRC         uint32 // IEEE, of the identity bytes
-	CodedCRC    uint32 // IEEE, of the bytes of deflate of a chunk
+	Size        int64  // identity size in bytes
+	Coded       int64  // size as deflate in bytes
+	CRC         uint32 // CRC-32 (IEEE) of the identity bytes
+	CodedCRC    uint32 // CRC-32 (IEEE) of a chunk's bytes as deflate
 	Sum         sum
 }
 
@@ -92,16 +92,16 @@ type grower struct {
 	ctx     context.Context
 	store   artifact.Store
 	between []byte
-	gap     int64  // bytes of deflate of between
-	gapCRC  uint32 // of between
+	gap     int64  // size of between as deflate in bytes
+	gapCRC  uint32 // CRC-32 of between
 
-	body  bytes.Buffer // of the current chunk
+	body  bytes.Buffer // identity bytes of the current chunk
 	next  branch
 	enc   *flate.Writer
 	coded bytes.Buffer
 	out   []branch
 
-	have map[sum]branch // branches that are already stored, from earlier trees and other forms
+	have map[sum]branch // branches of earlier trees and other forms, which are already stored
 }
 
 func newGrower(ctx context.Context, store artifact.Store) *grower {
@@ -154,9 +154,9 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 	return g.storeNodes()
 }
 
-// write writes the parts after a key into chunks. It stops at the first chunk of rest
-// that begins like a new chunk, if no changed key comes before the next chunk. It leaves
-// the remaining chunks in rest and the remaining keys in changed.
+// write writes the parts after a key into chunks. It stops where a new chunk begins at the same
+// key as a chunk of rest, if no key in that chunk has changed. It leaves the remaining chunks in
+// rest and the remaining keys in changed.
 func (g *grower) write(p *millrace.Parts, after string, rest *[]branch, changed *[]string) error {
 	for part, err := range p.After(g.ctx, after) {
 		if err != nil {
@@ -320,7 +320,7 @@ func encodeNode(children []branch) []byte {
 	return out
 }
 
-// decodeNode is the inverse of encodeNode.
+// decodeNode returns the children that a node's bytes describe.
 func decodeNode(raw []byte) ([]branch, error) {
 	var out []branch
 	ok := true
@@ -456,7 +456,7 @@ func (t *tree) forEachNotIn(ctx context.Context, store artifact.Store, other *tr
 // checksums a and b and the length n of the second. It multiplies a by x to the power 8n,
 // modulo the polynomial.
 func combineCRC(a, b uint32, n int64) uint32 {
-	power := uint32(1 << 23) // x to the 8th, bits reversed
+	power := uint32(1 << 23) // x to the power 8, bits reversed
 	product := uint32(1 << 31)
 	for ; n > 0; n >>= 1 {
 		if n&1 == 1 {

@@ -28,8 +28,8 @@ type chunked struct {
 	Tree    tree   `json:"tree"`
 }
 
-// cut makes a chunked document of parts. Only the parts with changed keys differ from
-// old, which may be nil.
+// cut returns a chunked document of parts. Only the parts with changed keys differ from old, which
+// may be nil.
 func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunked, error) {
 	var last *tree
 	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Between) {
@@ -92,8 +92,8 @@ func digestOf(etag string) string {
 // size returns the number of identity bytes.
 func (c *chunked) size() int64 { return int64(len(c.Head)+len(c.Tail)) + c.Tree.Root.Size }
 
-// The first bytes and the last block of gzip. The header has no file name, time or
-// system.
+// The first bytes and the last block of a gzip file. The header has no file name, time or
+// operating system.
 var (
 	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 	gzipEnd  = []byte{3, 0} // an empty final block
@@ -104,17 +104,17 @@ type bodies struct {
 	*chunked
 	loss
 	cache      *Server
-	name       string // in the response cache
+	name       string // name in the response cache
 	path       string // of the document; "" = unknown
 	store      artifact.Store
-	coded      bool // gzip; false = identity
+	coded      bool // true = gzip; false = identity
 	head, tail []byte
 	between    []byte
 
 	sum          atomic.Pointer[string] // Content-Digest; nil = not computed yet
 	wake         func()                 // Server.wake
 	digestWanted atomic.Bool            // a response was sent without the digest
-	brotli       atomic.Bool            // a request preferred brotli; only for identity
+	brotli       atomic.Bool            // a request preferred brotli; set only for identity
 }
 
 // in returns the bytes of the document in gzip or identity.
@@ -139,10 +139,10 @@ func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
 	return b, nil
 }
 
-// length returns the number of bytes.
+// length returns the number of bytes in the coding.
 func (b *bodies) length() int64 { return int64(len(b.head)+len(b.tail)) + b.of(&b.Tree.Root) }
 
-// of returns the number of bytes of a branch.
+// of returns the number of bytes of a branch in the coding.
 func (b *bodies) of(x *branch) int64 {
 	if b.coded {
 		return x.Coded
@@ -298,7 +298,7 @@ type content interface {
 
 // loss records that an artifact of a representation is missing or damaged.
 type loss struct {
-	server *atomic.Bool // Server.damaged
+	server *atomic.Bool // points to Server.damaged
 	name   atomic.Pointer[string]
 }
 
@@ -309,7 +309,7 @@ func (l *loss) fail(ctx context.Context, name string, err error) error {
 		l.name.Store(&name)
 		l.server.Store(true)
 	}
-	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // the document itself is not absent
+	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // not wrapped, because the document itself is not absent
 }
 
 func (l *loss) err() error {
@@ -323,7 +323,7 @@ func (l *loss) err() error {
 type window struct {
 	w          io.Writer
 	skip, left int64
-	err        error // of w
+	err        error // error of w
 }
 
 func (o *window) Write(b []byte) (int, error) {

@@ -31,9 +31,9 @@ const (
 var preference = [...]coding{brotliCoding, zstdCoding, gzipCoding}
 
 // codingTable names the codings. The suffix is part of the validator of a coded
-// representation, and of the name of its file. It must change when the encoder returns
-// other bytes for the same input, so that a range never joins two encodings. A test
-// compares the bytes.
+// representation, and of the name of its file. It must change when the encoder returns other bytes
+// for the same input. Otherwise a client could combine ranges of two encodings. A test compares
+// the bytes.
 var codingTable = [codings]struct{ name, suffix string }{
 	identity:     {"identity", ""},
 	brotliCoding: {"br", "-br2"},
@@ -142,11 +142,11 @@ func quality(params string) (int, bool) {
 	return weight, weight <= 1000
 }
 
-// encoders caches encoders and decoders for reuse. The zero value is ready to use and safe for
+// encoders holds encoders and decoders for reuse. The zero value is ready to use and safe for
 // concurrent use.
 type encoders struct {
 	turnsOnce             sync.Once
-	turns                 chan struct{} // one slot for each processor
+	turns                 chan struct{} // contains a value for each running encoder; capacity is the number of processors
 	gzip, brotli, buffers sync.Pool
 	inflaters             sync.Pool
 	zstdOnce              sync.Once
@@ -225,7 +225,8 @@ func writeClose(w io.WriteCloser, b []byte) error {
 	return w.Close()
 }
 
-// inflate writes the bytes that coded has in the deflate format. A new decoder would take 40 kB.
+// inflate writes the decoded bytes of coded, which is in the deflate format. It reuses decoders,
+// because a new one takes 40 kB.
 func (e *encoders) inflate(w io.Writer, coded []byte) error {
 	r, _ := e.inflaters.Get().(io.Reader)
 	if r == nil {
@@ -259,8 +260,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// buffer returns an empty buffer. free takes the buffer back, unless it is larger than most pages
-// need.
+// buffer returns an empty buffer. free returns a buffer for reuse, unless it is larger than most
+// pages need.
 func (e *encoders) buffer() *bytes.Buffer {
 	if b, _ := e.buffers.Get().(*bytes.Buffer); b != nil {
 		return b

@@ -13,7 +13,7 @@ import (
 )
 
 // Artifacts of the whole site, brotli of chunked documents, and digests of long ones take too long
-// for a publication. The server makes them later, for the current edition, and publishes the
+// for a publication. The server builds them later, for the current edition, and publishes the
 // results with the next edition.
 
 // done contains the results of deferred work that are not published yet.
@@ -74,7 +74,7 @@ func (s *Server) runDeferred(ctx context.Context) {
 	}
 }
 
-// add adds results of deferred work to the next edition.
+// add stores results of deferred work for the next edition.
 func (s *Server) add(artifacts []storedArtifact, name string, brotli *coded) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
@@ -96,7 +96,7 @@ func (s *Server) made() done {
 	return s.done
 }
 
-// published removes the results that the current edition has.
+// published removes the results that the current edition contains.
 func (s *Server) published(d done) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
@@ -109,8 +109,8 @@ func (s *Server) published(d done) {
 
 func (d *done) empty() bool { return len(d.artifacts)+len(d.brotli) == 0 }
 
-// deferArtifacts makes the deferred artifacts of the current edition, unless another
-// process with the same artifact store makes them.
+// deferArtifacts builds the deferred artifacts of the current edition, unless another process with
+// the same artifact store builds them.
 func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 	ed := s.current.Load()
 	if ed == nil {
@@ -127,7 +127,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			if !ok {
 				continue
 			}
-			made := s.made() // read before the current edition, which has all other results
+			made := s.made() // read this before the current edition, which contains all other results
 			ed = s.current.Load()
 			set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {

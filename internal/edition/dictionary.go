@@ -27,8 +27,8 @@ import (
 )
 
 // A client that holds an earlier version of a document gets the next one coded against it (RFC
-// 9842). The artifact store contains the versions that such clients received: small documents
-// unchanged, and large ones as a reference to their chunks or their file.
+// 9842). The artifact store contains the versions that such clients have received: the bytes of
+// small documents, and references to the chunks or the file of large ones.
 
 // Prefixes of the names of artifacts. The ID of the dictionary follows in lower-case hex.
 const (
@@ -41,8 +41,8 @@ const (
 	keepVersions    = 8 // number of versions kept of a large document, in addition to the last one of each earlier day
 	keepDictionary  = 35 * 24 * time.Hour
 	maxDictionaries = 256 << 20 // bytes of these artifacts, and of the chunks and files that only versions need
-	largePair       = 512 << 10 // size of dictionary and document in bytes above which pairs are coded one at a time
-	minGain         = 5         // the result must be smaller than the plain coding by at least a fifth
+	largePair       = 512 << 10 // sum of the sizes of dictionary and document in bytes above which pairs are coded one at a time
+	minGain         = 5         // the result must be smaller than the plain coding by at least 1/minGain
 	maxSent         = 256
 )
 
@@ -50,7 +50,7 @@ const (
 type dictionaries struct {
 	encoder dcz.Encoder
 	large   sync.Mutex  // held while a large pair is coded
-	sent    chan *entry // versions to keep
+	sent    chan *entry // versions to store
 
 	responses, saved atomic.Int64 // see Server.SentAsChanges
 }
@@ -72,8 +72,9 @@ type version struct {
 
 // dictionaryUse reports whether a client can use the response to a request as a dictionary, and
 // whether it accepts a response that is coded against a dictionary. A browser accepts the coding
-// only if it has a dictionary. The response to a request with credentials may contain secrets, and
-// the size of the coded bytes would reveal which parts are also in the dictionary.
+// only if it has a dictionary. For a request with credentials, both are false: the response may
+// contain secrets, and the size of the coded bytes would reveal which parts are also in the
+// dictionary.
 func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	fields, browser := r.Header["Accept-Encoding"], r.Header["Sec-Fetch-Dest"] != nil
 	accept = slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, dcz.Name) })
@@ -97,7 +98,7 @@ func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	return offer, accept
 }
 
-// secure reports whether no intermediary can change the bytes of a response.
+// secure reports whether intermediaries cannot change the bytes of a response.
 func secure(base string, r *http.Request) bool {
 	if strings.HasPrefix(base, "https:") {
 		return true
@@ -181,17 +182,17 @@ func (e *entry) use(base string, target *url.URL) []string {
 // escapePattern escapes the characters that have a meaning in a URLPattern.
 var escapePattern = strings.NewReplacer(`*`, `\*`, `:`, `\:`, `?`, `\?`, `+`, `\+`, `(`, `\(`, `)`, `\)`, `{`, `\{`, `}`, `\}`, `\`, `\\`)
 
-// keyAgainst returns the key in the cache of the document when it is coded against a dictionary.
+// keyAgainst returns the cache key of the document as coded against a dictionary.
 func (e *entry) keyAgainst(id dcz.ID) key {
 	k := e.key
 	k.raw += " " + dcz.Name + string(id[:])
 	return k
 }
 
-// tagSuffix is the length in bytes of what the validator of a coded document has in addition.
+// tagSuffix is the length in bytes of the suffix of a coded document's validator.
 const tagSuffix = len("-"+dcz.Name+"-") + 12
 
-// plainTag returns the validator without coding of a document that is coded against a dictionary.
+// plainTag returns the validator of a coded document without the suffix.
 func (e *entry) plainTag() string {
 	if e.oneTag {
 		return e.tag
@@ -199,8 +200,8 @@ func (e *entry) plainTag() string {
 	return e.tag[:len(e.tag)-tagSuffix]
 }
 
-// cachedAgainst returns the cached entry of a document that is coded against a dictionary, or nil if that
-// saves too little. known is false if the document must be coded.
+// cachedAgainst returns the cached entry of a document as coded against a dictionary, or nil if
+// the coding saves too little. If the cache has no result, known is false.
 func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 	have := s.cache.get(e.keyAgainst(id))
 	if have == nil || !e.identified() || have.modified != e.modified || have.plainTag() != e.tag {
@@ -212,8 +213,8 @@ func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 	return have, have.reps[identity].Load() != nil
 }
 
-// codedAgainst codes a document against a dictionary. It returns nil if the dictionary is unknown or saves too
-// little over the coding c.
+// codedAgainst codes a document against a dictionary. It returns nil if the dictionary is unknown,
+// or if the result is not much smaller than in the coding c.
 func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
 	k, tag := e.keyAgainst(id), e.tag
 	if !e.oneTag {
@@ -269,9 +270,9 @@ func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string,
 
 var codingOfDictionary = []string{dcz.Name}
 
-// encodeAgainst returns the bytes of a document that is coded against a dictionary, and its plain
-// size. The bytes are nil if they save too little over the plain coding. ErrNotFound: the dictionary
-// is unknown, or another large pair is being coded.
+// encodeAgainst returns the bytes of a document coded against a dictionary, and the size of its
+// identity bytes. The bytes are nil if they are not much smaller than the plain coding. It returns
+// ErrNotFound if the dictionary is unknown, or if another large pair is being coded.
 func (s *Server) encodeAgainst(ctx context.Context, id dcz.ID, e *entry, plainly *rep, bodies keeper) (body []byte, plain int, err error) {
 	of := sha256.Sum256([]byte(e.key.target() + "\n" + e.tag))
 	pair := pairPrefix + hex.EncodeToString(id[:]) + "-" + hex.EncodeToString(of[:16])
@@ -326,8 +327,8 @@ func (s *Server) identityBytes(ctx context.Context, e *entry, bodies keeper) ([]
 	return b.Bytes(), err
 }
 
-// dictionary returns the bytes of a dictionary. ErrNotFound: the store does not have it. A damaged
-// one is deleted.
+// dictionary returns the bytes of a dictionary. It returns ErrNotFound if the store does not have
+// it. It deletes a damaged dictionary.
 func (s *Server) dictionary(ctx context.Context, id dcz.ID) ([]byte, error) {
 	name := hex.EncodeToString(id[:])
 	b, err := s.readArtifact(ctx, dictionaryPrefix+name)
@@ -384,8 +385,8 @@ func (s *Server) loadVersion(ctx context.Context, name string) (*version, error)
 	return v, nil
 }
 
-// rep returns the representation of a version without coding. If it is lost, the server does not
-// rebuild it.
+// rep returns the representation of a version without coding. The server does not rebuild lost
+// bytes of it.
 func (v *version) rep(s *Server) (*rep, error) {
 	old := &Server{artifacts: s.artifacts, cache: s.cache}
 	if v.Chunks != nil {
@@ -414,7 +415,7 @@ func (s *Server) keepVersions(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-s.dictionaries.sent:
-			var failed error // store the other versions nevertheless
+			var failed error // an error does not prevent storing the other versions
 			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 				failed = s.storeVersion(ctx, e)
 				for range len(s.dictionaries.sent) { // this goroutine is the only receiver
@@ -471,8 +472,7 @@ func (s *Server) storeVersion(ctx context.Context, e *entry) (err error) {
 	return s.artifacts.Put(ctx, versionPrefix+hex.EncodeToString(h.Sum(nil)), bytes.NewReader(raw))
 }
 
-// needDictionaries adds the artifacts of the dictionaries to keep to needed, newest first, up to
-// maxDictionaries.
+// needDictionaries adds to needed the artifacts of the newest dictionaries, up to maxDictionaries.
 func (s *Server) needDictionaries(ctx context.Context, now time.Time, needed map[string]bool) error {
 	var infos []artifact.Info
 	for info, err := range s.artifacts.List(ctx, "dcz/") {

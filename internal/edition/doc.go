@@ -6,11 +6,10 @@
 // requests, HEAD, ranges, digests and CORS.
 //
 //   - [Respond] answers a request for a document.
-//   - [Server] builds and serves editions. It builds documents that grow with the site in the
-//     background, as trees of chunks or as artifacts. An edit writes few chunks. One
+//   - [Server] builds and serves editions. In the background, it builds the documents that grow with the site, as trees of chunks or as artifacts. An edit writes few chunks. One
 //     compare-and-swap in the store then publishes the edition. The server renders all other
 //     documents at the first request, and caches each coding of them.
-//   - [Edition] is one published state. [Server.Current] returns the newest.
+//   - [Edition] is one published state. [Server.Current] returns the newest one.
 //
 // Any number of processes may publish one publication. One of them is the builder, and the others
 // serve its editions; see [Server.Builder].
@@ -19,6 +18,6 @@
 // edition, the server looks the document up again. If the validator is the same, the bodies stay in
 // the cache. A response is never older than the edition that was current when its request arrived.
 //
-// A client that holds an earlier version of a document gets the current one coded against it (RFC
-// 9842).
+// If a client holds an earlier version of a document, it gets the current one coded against that
+// version (RFC 9842).
 package edition

@@ -14,9 +14,8 @@ import (
 
 // Among the processes that publish one publication with one configuration, one is the builder. It
 // holds a lease from its election on, so that editions do not alternate between processes, which
-// may have different versions. Correctness does not depend on the election, because each
-// publication also holds the lease of the publication and replaces the edition by a
-// compare-and-swap.
+// may have different versions. Correctness does not depend on the election: to publish, a process
+// also holds the lease of the publication, and replaces the edition by a compare-and-swap.
 
 var errNotBuilder = millrace.Coded("lease-held", fmt.Errorf("%w: another process is the builder", millrace.ErrConflict))
 
@@ -51,11 +50,12 @@ func (s *Server) elect(ctx context.Context) {
 	}
 }
 
-// errResigned is the cause if a term ends because this process could not publish. Another process
-// may succeed.
+// errResigned is the cause of the end of a term in which this process could not publish. Another
+// process may succeed.
 var errResigned = errors.New("resigned")
 
-// resign ends the term of this process, or its wait for one. Then it waits again.
+// resign ends the term of this process, or its wait for one. The process then waits for another
+// term.
 func (s *Server) resign(cause error) {
 	if resign := s.terms.Load(); resign != nil {
 		(*resign)(cause)

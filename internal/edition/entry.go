@@ -19,7 +19,7 @@ import (
 
 // field is a header field that all responses share. Its value is read-only.
 type field struct {
-	name  string // canonical
+	name  string // canonical name
 	value []string
 }
 
@@ -34,39 +34,39 @@ type shape struct {
 type entry struct {
 	key      key
 	shape    *shape
-	own      []field         // like shape.all, for this document only
+	own      []field         // fields like shape.all, for this document only
 	inline   [2]field        // storage for a short own, which saves the garbage collector an object
 	values   [2]string       // storage for the values of inline
-	tag      string          // without quotes
+	tag      string          // validator without quotes
 	tags     [codings]string // the validators, with quotes
-	modified int64           // of Last-Modified, in Unix seconds; 0 = none
-	ahead    bool            // modified was in the future when the entry was made
+	modified int64           // Last-Modified in Unix seconds; 0 = none
+	ahead    bool            // modified was in the future when the entry was created
 	oneTag   bool            // see millrace.Document
 	exact    bool            // see millrace.Document
-	private  bool            // for a single client, so without CORS
-	shared   bool            // equal for all clients with access, except the coding
+	private  bool            // for a single client, so other origins must not read it (CORS)
+	shared   bool            // the same for all clients with access, except for the coding
 	public   bool            // see millrace.Document
-	guarded  bool            // needs a key
+	guarded  bool            // requests need a key
 	signer   Signer          // signs its responses; nil = they are not signed
 	cached   string          // canonical name of millrace.Document.CacheField; "" = none
 	offer    codingSet       // offered codings
-	large    bool            // a large document or an artifact, which only the edition has
+	large    bool            // a large document or an artifact, whose bytes the edition provides
 	coded    bool            // coded against a dictionary
 	saves    int64           // bytes by which coded is smaller than the plain coding
-	plain    *rep            // of an artifact: its representation without coding; nil = unknown
-	versions string          // of an artifact, see millrace.Artifact
+	plain    *rep            // representation of an artifact without coding; nil = unknown
+	versions string          // pattern of an artifact's versions; see millrace.Artifact
 	proto    string          // name of its protocol
 	page     string          // see millrace.Document
 	extra    *extraSubject   // nil = all of its fields are zero
 
 	mu    sync.Mutex                 // held while rendering
-	inUse [codings]weak.Pointer[rep] // of responses in progress, cached or not; guarded by mu
+	inUse [codings]weak.Pointer[rep] // representations in use by responses in progress, cached or not; guarded by mu
 	state atomic.Pointer[entryState]
 	reps  [codings]atomic.Pointer[rep]
 
 	kept  atomic.Bool   // see Server.keepVersion
 	used  atomic.Uint32 // coding bits of the bodies used since the clock hand last passed, and the touched bit
-	cost  int64         // in bytes; guarded by the cache
+	cost  int64         // estimated memory in bytes; guarded by the cache
 	clock *clock        // clock that contains the entry; guarded by the cache
 	index int           // index in the clock's ring; guarded by the cache
 }
@@ -89,14 +89,14 @@ type rep struct {
 	plain   int64     // identity size; 0 = unknown
 	digest  [1]string // Content-Digest or Repr-Digest of body
 	length  [1]string // Content-Length
-	made    int64     // Unix seconds; 0 for content
+	made    int64     // time of rendering in Unix seconds; 0 for content
 	age     atomic.Pointer[age]
 	signed  atomic.Pointer[signed] // nil = not signed yet
 
 	block *block // block that contains body; nil = body has its own allocation
 	of    *entry // cached entry of the representation; guarded by the cache
 	index int32  // index in block.reps
-	at    coding // index in of.reps
+	at    coding // index of the representation in of.reps
 }
 
 // bytes returns the body. r may be nil.
@@ -154,8 +154,8 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
 	e.state.Store(&entryState{number: number, write: d.Write})
-	// A condition reads the tag, and the event for the request then reads the page. One allocation
-	// for both is faster, because of the processor's cache.
+	// Evaluating a condition reads the tag, and recording the request then reads the page. Both
+	// are in one allocation, so that they share lines of the processor's cache.
 	quoted := `"` + d.ETag + `"` + d.Page
 	quoted, e.page = quoted[:len(quoted)-len(d.Page)], quoted[len(quoted)-len(d.Page):]
 	e.tag = quoted[1 : len(quoted)-1]
@@ -298,8 +298,9 @@ func (e *entry) sameBytes(o *entry) bool {
 	return e.identified() && e.tag == o.tag && e.modified == o.modified
 }
 
-// identified reports whether the ETag and the date identify the bytes. The ETag of a document with
-// one ETag for all codings may not change with all bytes, as in TCT draft-00. The date then does.
+// identified reports whether the ETag and the date identify the bytes. If a document has one ETag
+// for all codings, as in TCT draft-00, the bytes may change while the ETag stays the same. The
+// date then changes.
 func (e *entry) identified() bool { return e.modified != 0 || !e.oneTag || e.exact }
 
 // adopt copies the representations of an earlier entry with the same bytes.
@@ -322,8 +323,8 @@ func (e *entry) err() error {
 	return nil
 }
 
-// confirm records that an edition has the document. It ignores older editions than the
-// last one.
+// confirm records that an edition contains the document. It ignores editions older than the last
+// one.
 func (e *entry) confirm(in *entryState) {
 	for {
 		last := e.state.Load()
@@ -369,8 +370,8 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	}
 	real := c
 	if e.oneTag && len(body) < plainBelow {
-		// For other documents, the validator names the coding, and a 304 needs the validator
-		// without the body.
+		// The coding is part of the validator of other documents, and a 304 must have the
+		// validator without rendering the body.
 		real = identity
 	}
 	coded, err := enc.encode(real, body)

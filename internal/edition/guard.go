@@ -19,8 +19,8 @@ func (s *Server) Guarded() bool {
 	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { return r.Guarded })
 }
 
-// KeyRequired reports whether every request for a percent-encoded path needs a key, whether or not
-// a document exists there. This is the case if all protocols are guarded and none advertises the
+// KeyRequired reports whether every request for a percent-encoded path needs a key, even if no
+// document exists there. This is the case if all protocols are guarded and none advertises the
 // path as public. KeyRequired does no lookup, so its duration does not reveal whether a document
 // exists.
 func (s *Server) KeyRequired(path string) bool {
@@ -116,7 +116,7 @@ func varied(vary []string) string {
 	return joined + ", Authorization"
 }
 
-// withoutQuery returns the request without its query. Discovery documents have no query, and a
+// withoutQuery returns the request without its query. Discovery documents ignore the query, and a
 // query may start costly work, which requires a key.
 func withoutQuery(r *http.Request) *http.Request {
 	if r.URL.RawQuery == "" {

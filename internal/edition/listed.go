@@ -10,7 +10,7 @@ import (
 
 // PageCounts contains the different page counts of a site.
 type PageCounts struct {
-	Listed   int // number of pages that a protocol lists, the largest of all protocols
+	Listed   int // number of pages in the protocol that lists the most
 	Archives int // published pages that protocols do not list, such as lists of the pages with a tag
 	Hidden   int // stored pages that are not published, because of noindex or a rule
 }

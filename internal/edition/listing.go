@@ -7,9 +7,9 @@ type Listed struct {
 	Protocol string
 	Path     string // relative to the endpoint base, starting with "/"
 	Size     int64  // in bytes, without content coding
-	MinSize  int64  // in bytes, in the coding with the smallest size
+	MinSize  int64  // in bytes, in the coding with the smallest result
 	Modified time.Time
-	Keyed    bool // requests with a key get a different form
+	Keyed    bool // requests with a key get another document
 }
 
 // Listing returns the large documents and the artifacts of the edition, in the order of

@@ -21,27 +21,27 @@ import (
 // another format are built again.
 const manifestFormat = 6
 
-// manifest lists the large documents and artifacts of an edition. The store contains it as JSON,
-// compressed with zstd, because every edition writes it. The 3,000 sections of llms.txt of
-// 1,000,000 pages are 2 MB of JSON.
+// manifest lists the large documents and artifacts of an edition. The store contains it as JSON.
+// The JSON is compressed with zstd, because every edition writes it, and it may be large: 2 MB for
+// the 3,000 sections of llms.txt of 1,000,000 pages.
 type manifest struct {
 	Format    int              `json:"format"`
 	Key       string           `json:"key"`     // Options.Key of the process that built it
 	Version   string           `json:"version"` // Options.Version of that process
 	Seq       uint64           `json:"seq"`
 	Cursor    millrace.Cursor  `json:"cursor"` // of the log at seq
-	Title     string           `json:"title"`  // of the site
+	Title     string           `json:"title"`  // title of the site
 	Documents []large          `json:"documents,omitempty"`
 	Artifacts []storedArtifact `json:"artifacts,omitempty"`
 	// Gone contains the withdrawn artifacts by path.
 	Gone map[string]withdrawn `json:"gone,omitempty"`
-	// Again is the time at which artifacts must be made again even if no page changes; zero =
+	// Again is the time at which artifacts must be built again even if no page changes; zero =
 	// never.
 	Again time.Time `json:"again,omitzero"`
 
 	byPath map[string]*large // large documents by path; see index
 
-	// foreign reports that a process with another key made the manifest. Its documents are not
+	// foreign reports that a process with another key built the manifest. Its documents are not
 	// served, but their modification times are used.
 	foreign bool
 }
@@ -59,7 +59,7 @@ type large struct {
 	Modified  time.Time   `json:"modified"` // of Last-Modified
 	Chunks    chunked     `json:"chunks"`
 	Brotli    *coded      `json:"br,omitempty"` // nil = not offered
-	// Keyed is the form for requests with a key; nil = the same.
+	// Keyed is the document for requests with a key; nil = the same document.
 	Keyed *large `json:"keyed,omitempty"`
 }
 
@@ -106,7 +106,7 @@ func (m *manifest) encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// decodeManifest is the inverse of encode. It does not check the manifest.
+// decodeManifest decodes a manifest in its stored form. It does not validate the manifest.
 func decodeManifest(b []byte) (*manifest, error) {
 	m := new(manifest)
 	r, err := zstd.NewReader(bytes.NewReader(b), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
@@ -121,8 +121,8 @@ func decodeManifest(b []byte) (*manifest, error) {
 	return m, nil
 }
 
-// readManifest decodes a manifest and checks that it can be served. With errForeign, it also
-// returns the manifest if its format is supported.
+// readManifest decodes a manifest and checks that it can be served. If it returns errForeign, it
+// also returns the manifest if the format is supported.
 func readManifest(b []byte, key string) (*manifest, error) {
 	m, err := decodeManifest(b)
 	if err != nil {

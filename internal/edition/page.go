@@ -67,7 +67,7 @@ func (s *Server) page(k key, state string, document func() (*millrace.Document, 
 		return nil, err
 	}
 	e.private, e.shape.all = true, slices.DeleteFunc(e.shape.all, cors)
-	e.shared = true // the key has what Vary names
+	e.shared = true // the key contains the values of the fields in Vary
 	e.state.Store(&entryState{write: d.Write, pageState: state})
 	if old != nil && old.same(e) {
 		old.state.Store(e.state.Load())

@@ -14,9 +14,8 @@ import (
 )
 
 // Refresh makes the published edition the current one when the server starts. It first builds
-// artifacts that are missing or belong to another configuration. ErrNotFound: no edition is
-// published. In this case, Refresh updates the publication from the site, so that discovery works
-// at once.
+// artifacts that are missing or belong to another configuration. If no edition is published, it
+// returns ErrNotFound, and updates the publication from the site, so that discovery works at once.
 func (s *Server) Refresh(ctx context.Context) error {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -29,7 +28,7 @@ func (s *Server) Refresh(ctx context.Context) error {
 			_, err := s.refresh(ctx, l)
 			return err
 		})
-		if failed != nil && (acquired || !errors.Is(failed, millrace.ErrConflict)) { // else another process updates it
+		if failed != nil && (acquired || !errors.Is(failed, millrace.ErrConflict)) { // otherwise another process updates the publication
 			return fmt.Errorf("refresh publication: %w", failed)
 		}
 	}
@@ -37,9 +36,9 @@ func (s *Server) Refresh(ctx context.Context) error {
 }
 
 // follow makes the edition that another process published the current one. An edition of another
-// configuration has other documents. The builder ignores it, since it publishes its own edition.
-// Other processes build its documents for themselves, because they may have missed the builder's
-// edition. Another edition may be published meanwhile, so follow tries up to three times.
+// configuration has other documents. The builder ignores it, since it publishes its own editions.
+// Other processes build the documents for themselves, because they may have missed the builder's
+// edition. Another edition may be published in the meantime, so follow tries up to three times.
 func (s *Server) follow(ctx context.Context) error {
 	for range 3 {
 		_, _, err := s.load(ctx)
@@ -87,7 +86,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		if again, err = s.from.Reopen(ctx); err == nil {
 			s.publication.Store(&again)
 			s.publishedCursor = ""
-			s.resign(nil) // the lease has the name of the generation
+			s.resign(nil) // the name of the lease contains the generation
 			view, stored, err = again.Published(ctx)
 		}
 	}
@@ -104,7 +103,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 	if ed := s.current.Load(); errors.Is(err, errForeign) && ed != nil && ed.View.Site().Epoch == view.Site().Epoch {
 		m = ed.manifest
 	}
-	if err != nil { // a damaged manifest is built again
+	if err != nil { // the manifest is damaged and must be built again
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	switch err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); {
@@ -181,7 +180,7 @@ func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// progress is the result of one call of publish.
+// progress is the result of one attempt to publish.
 type progress struct {
 	acquired bool // this process got the lease
 	changed  bool // there is a new edition
@@ -205,7 +204,7 @@ func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err e
 // part of the changes. The first edition always publishes all.
 const minPartEntries = 10_000
 
-// refresh updates the publication from the site. It applies all changes or the next part of them.
+// refresh updates the publication from the site. It applies all changes, or the next part of them.
 func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
 	if s.progress != nil {
 		defer s.progress(0, 0)
@@ -217,7 +216,7 @@ func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err err
 	return (*s.publication.Load()).Refresh(ctx, l, limit, s.progress)
 }
 
-// siteCursor returns the cursor of the site's newest state. It records the commit time of the
+// siteCursor returns the cursor of the site's newest state. It also records the commit time of the
 // oldest change that the current edition lacks.
 func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := s.from.Site.Head(ctx)
@@ -232,7 +231,7 @@ func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error)
 		if err == nil && c.Kind != millrace.KindCheckpoint {
 			s.oldestChange.Store(&c.Time)
 		}
-		break // after compaction of the entries, the time is unknown
+		break // the entries were compacted, so the time is unknown
 	}
 	return at, nil
 }
@@ -240,7 +239,7 @@ func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error)
 // advance updates the publication from the site and publishes it. more reports that it
 // took only a part of the changes.
 func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
-	at, err := s.siteCursor(ctx) // before refresh, which may miss later changes
+	at, err := s.siteCursor(ctx) // must be called before refresh, which may miss later changes
 	if err != nil {
 		return false, false, err
 	}
@@ -262,7 +261,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	s.unconfirmed = s.damaged.Swap(false) || s.unconfirmed
 	made := s.made()
 	if ed := s.current.Load(); complete && ed.rebuilt && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
-		return true, more, s.rebuild(ctx) // another process made the edition
+		return true, more, s.rebuild(ctx) // another process has built the edition
 	}
 	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && prev.Version == s.version && prev.Title == head.Site().Title && !prev.due(s.now()) {
 		s.publishedCursor = at
@@ -303,7 +302,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 // and publication hold it, so that an edition never names a deleted artifact.
 const artifactsLease = "artifacts"
 
-var errCollected = errors.New("an artifact was deleted while the edition was made")
+var errCollected = errors.New("an artifact was deleted while the edition was built")
 
 // swap publishes a manifest if all of its artifacts exist.
 func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {

@@ -18,7 +18,7 @@ import (
 // Respond answers a request for a document (RFC 9110). It supports GET, HEAD, OPTIONS, codings,
 // conditions, single ranges, digests and CORS. For a 304 or a HEAD, it never calls d.Write. If it
 // returns an error, such as for another method, it has written nothing, unless the error wraps
-// [ErrBroken]. [Server.Serve] does the same with a cache.
+// [ErrBroken]. [Server.Serve] does the same, with a cache.
 func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
 	e, err := prepare(d, false, 0, time.Now())
 	if err != nil {
@@ -46,10 +46,10 @@ var (
 	errRange        = &millrace.RequestError{Status: http.StatusRequestedRangeNotSatisfiable, Text: "the document has no such range; see the Content-Range field"}
 )
 
-// Method handles requests with methods that are not allowed. allow is a value of the Allow field.
-// Method answers OPTIONS and returns true. For a method that allow does not list, it sets Allow and
-// returns an error. If public is set, the response to OPTIONS allows requests from scripts of other
-// origins (CORS).
+// Method handles OPTIONS and methods that are not allowed. allow is a value of the Allow field.
+// For OPTIONS, it responds and returns true. For a method that allow does not list, it sets Allow
+// and returns an error. If public is set, the response to OPTIONS allows requests from scripts of
+// other origins (CORS).
 func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (done bool, err error) {
 	h := w.Header()
 	switch {
@@ -196,8 +196,8 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		if e.coded {
 			h["Repr-Digest"] = digest
 		}
-		// Content-Digest and Repr-Digest are equal here. A client needs only one, but a signature
-		// covers this one.
+		// Content-Digest and Repr-Digest are equal here, and a client needs only one, but a
+		// signature covers Content-Digest.
 		if digest[0] != "" && (!e.coded || e.signer != nil) {
 			h["Content-Digest"] = digest
 		}
@@ -249,16 +249,15 @@ func (r *rep) plainPart(n int64) int64 {
 	return 0
 }
 
-// slowest is the minimum rate, in bytes per second, at which a client must read a large
-// document.
+// slowest is the rate, in bytes per second, at which a client must read a large document at least.
 const slowest = 16 << 10
 
-// sendLarge sends n bytes of a large document, which write writes. It sends the header
-// with the first byte, so that a missing artifact can still result in an error response. The
-// request waits for a turn before each part of the document.
+// sendLarge sends n bytes of a large document, which the function write produces. It sends the
+// header with the first byte, so that a missing artifact can still result in an error response.
+// The request waits for a turn before each part of the document.
 func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, q *access.Request, write func(io.Writer) error) error {
-	// Replace the server's write timeout, which is for pages. Writers without deadlines, as in
-	// tests, return an error.
+	// Replace the server's write timeout, which is too short for large documents. Ignore the error
+	// of writers without deadlines, as in tests.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	out := &partWriter{w: w, status: status, q: q}
@@ -329,9 +328,9 @@ func (e *entry) condition(h http.Header, c coding) (int, coding) {
 	return 0, c
 }
 
-// match searches a list of entity tags for the document's validator with the suffix of
-// any coding. It returns the coding of the validator it found, and prefers c. It stops
-// at a syntax error.
+// match searches a list of entity tags for the document's validator with the suffix of any coding.
+// It returns the coding of the validator that it finds; if there are several, it prefers c. It
+// stops at a syntax error.
 func (e *entry) match(fields []string, c coding, strong bool) (bool, coding) {
 	found, with := false, c
 	for _, field := range fields {

@@ -31,10 +31,10 @@ const (
 const FollowTime = 2 * time.Second
 
 // Run publishes when the site changes, when the manifest is due, and after
-// [Server.Changed]. The starts of two publications are at least a second apart, or twice
-// the processor time of the first. The parts of a long batch follow without a pause.
-// While another process is the builder, Run loads the editions of that process. It returns
-// when the context ends.
+// [Server.Changed]. The starts of two publications are at least a second apart, or twice the
+// processor time of the first one if that is longer. The parts of a large number of changes follow
+// each other without a pause. While another process is the builder, Run loads the editions of that
+// process. It returns when the context ends.
 func (s *Server) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	others.Go(func() { s.elect(ctx) })
@@ -56,13 +56,13 @@ func (s *Server) Run(ctx context.Context) {
 			s.checkForChanges(ctx)
 		case <-s.elected:
 			if s.checkForChanges(ctx); s.Published() {
-				s.Changed() // the edition may be from another version, and may lack deferred work
+				s.Changed() // another version of the program may have built the edition, and results of deferred work may be missing
 			}
 		case <-pauseEnded:
 			changed = s.changed
 		case <-changed:
 			if !s.Builder() {
-				break // this process checks for changes when it is elected
+				break // this process checks for changes again when it is elected
 			}
 			start := time.Now()
 			var did progress
@@ -79,7 +79,8 @@ func (s *Server) Run(ctx context.Context) {
 				pause = 0
 			}
 			if err != nil && ctx.Err() == nil {
-				// Another process may publish first, and a lease ends if the clock is set. Once is normal.
+				// A single conflict is normal: another process may publish first, and a lease ends if
+				// the clock is set.
 				conflict := errors.Is(err, millrace.ErrConflict) || errors.Is(err, context.Canceled)
 				level := slog.LevelInfo
 				if pause = min(pause, retryMost); !conflict || lost {
@@ -141,7 +142,8 @@ func (s *Server) checkForChanges(ctx context.Context) {
 	}
 }
 
-// Unchecked returns the time since the server last knew that its edition is the newest one.
+// Unchecked returns the time since the last check that confirmed that the server's edition is the
+// newest one.
 func (s *Server) Unchecked() time.Duration {
 	if at := s.followed.Load(); at != nil {
 		return time.Since(*at)

@@ -114,9 +114,9 @@ func (s *Server) base() string {
 	return ""
 }
 
-// Document returns the subject of a request and true if the target is, or recently was, a document
-// of a protocol, or if a protocol handles it. A document that shares the URL of a page of the site
-// does not count. The path of r is relative to the endpoint base.
+// Document returns the subject of a request, and true if the target is, or recently was, a
+// document of a protocol, or if a protocol handles the request. A document that shares the URL of
+// a page of the site does not count. The path of r is relative to the endpoint base.
 func (s *Server) Document(r *http.Request) (access.Subject, bool) {
 	if h, _, _ := s.Handler(r); h != nil {
 		return access.Subject{}, true
@@ -175,8 +175,8 @@ func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 			return own, nil
 		}
 	}
-	// Do not cache the absence of a document if a protocol is guarded, because it then depends on
-	// the key, or if there is a query, which may cost work that counts against a limit.
+	// Cache the absence of a document only if no protocol is guarded, because it would depend on
+	// the key, and only without a query, because work for a query counts against a limit.
 	none := may && e == nil && k.query == "" && !s.Guarded()
 	e, err := s.find(ed, k, e, r, q)
 	switch {
@@ -240,8 +240,8 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 	return s.cache.put(e, old), nil
 }
 
-// ask returns the document of the first protocol that has one, or nil. From a guarded protocol, a
-// request without a valid key gets only discovery documents.
+// ask returns the document of the first protocol that has one for the request, or nil. From a
+// guarded protocol, a request without a valid key gets only discovery documents.
 func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
 	for i := range s.protocols {
 		proto := &s.protocols[i]
@@ -256,7 +256,7 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 		case errors.Is(err, millrace.ErrNotFound) && !hasRequestError(err):
 			continue
 		case denied != nil && err == nil && d.Variant != "":
-			continue // the site's own page is not guarded
+			continue // the site's own page needs no key
 		case denied != nil && (err != nil || !d.Public):
 			proto.setErrorSubject(q, false, nil)
 			return nil, nil, denied
@@ -264,7 +264,7 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 			proto.setErrorSubject(q, proto.costly(r), err)
 			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, proto.Name, err)
 		case d.Large:
-			// Large documents are served only from the edition.
+			// The edition serves large documents itself.
 			return nil, nil, nil
 		}
 		return d, proto, nil
@@ -282,7 +282,7 @@ func requestError(err error) *millrace.RequestError {
 	return reqErr
 }
 
-// find looks a document up once the request has a turn.
+// find waits until the request has a turn, and looks a document up in the protocol.
 func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
 	if proto.costly(r) {
 		end, err := q.Search()

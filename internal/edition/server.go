@@ -19,7 +19,7 @@ import (
 type Protocol struct {
 	Name      string // such as "tct-01"
 	Publisher millrace.Publisher
-	Guarded   bool // its documents need a key, except Public ones
+	Guarded   bool // requests for its documents need a key, except for Public ones
 }
 
 // Source is the publication that a server publishes, with its site and store.
@@ -36,8 +36,8 @@ type Options struct {
 	// CacheBytes is the limit of the response cache in bytes. If zero, 52 MiB.
 	CacheBytes int64
 	// Key identifies the configuration that determines the large documents, such as the options of
-	// the protocols. The server does not serve a manifest made with another key. The empty string
-	// is a valid key.
+	// the protocols. The server does not serve a manifest that was built with another key. The
+	// empty string is a valid key.
 	Key string
 	// Version is the version of the program. The builder builds the documents of another
 	// version again. Until then, the server serves the editions that other versions
@@ -49,12 +49,12 @@ type Options struct {
 	// Progress is called with the progress of an update of the publication from the site, in pages,
 	// and with zeros when the update ends or fails. May be nil.
 	Progress func(done, total int)
-	// Busy reports whether a source is being read. While it is, [Server.Run] does not publish the
-	// first edition. The caller must call [Server.Changed] when reading ends. If nil, the server
-	// assumes false.
+	// Busy reports whether a source is being read. During that time, [Server.Run] does not publish
+	// the first edition. The caller must call [Server.Changed] when reading ends. If nil, the
+	// server assumes false.
 	Busy func() bool
-	// Alone is locked during deferred work, to exclude other work that takes much
-	// memory. May be nil.
+	// Alone is locked during deferred work, so that other work that needs much memory does not run
+	// at the same time. May be nil.
 	Alone sync.Locker
 	// Search returns a searchable view for a published one. If nil, views cannot be
 	// searched.
@@ -73,12 +73,12 @@ type Edition struct {
 	View           millrace.View
 	Advertisements []millrace.Advertisement // one for each protocol, in the same order
 
-	number   uint64 // of the edition in this process, from 1
+	number   uint64 // number of the edition in this process, from 1
 	stored   uint64 // the edition's number in the store
 	manifest *manifest
-	rebuilt  bool // the store has another manifest
+	rebuilt  bool // the manifest differs from the one in the store
 	large    map[key]*entry
-	keyed    map[key]*entry // documents of large that have another form for requests with a key
+	keyed    map[key]*entry // the entries for requests with a key, where they differ from those in large
 	targets  targets
 }
 
@@ -120,11 +120,11 @@ type Server struct {
 	progress    func(done, total int)
 	busy        func() bool
 	alone       sync.Locker
-	partEntries int // entries of the site's log
+	partEntries int // minimum number of changed pages in a partial edition
 
 	publication atomic.Pointer[store.Publication]
 	term        atomic.Pointer[context.Context]         // ends with the lease of the builder; nil = another process is the builder
-	terms       atomic.Pointer[context.CancelCauseFunc] // see resign
+	terms       atomic.Pointer[context.CancelCauseFunc] // ends the term, or the wait for one; see resign
 
 	artifacts artifact.Store
 	damaged   atomic.Bool // an artifact could not be read
@@ -135,27 +135,27 @@ type Server struct {
 	enc          encoders
 	dictionaries dictionaries
 	changed      chan struct{}
-	elected      chan struct{} // receives when this process becomes the builder
+	elected      chan struct{} // gets a value when this process becomes the builder
 	ready        chan struct{}
 	moved        atomic.Pointer[chan struct{}] // closed with the next edition
 
-	deferredWork    chan struct{}             // for deferred work
+	deferredWork    chan struct{}             // gets a value when there may be deferred work
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
-	followed        atomic.Pointer[time.Time] // when the last check for changes succeeded
+	followed        atomic.Pointer[time.Time] // time of the last successful check for changes
 	checksFail      bool                      // the last check failed; guarded by building
 	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not visible; nil = none is known
 	deferring       sync.Mutex                // guards done; held briefly
 	done            done                      // deferred work that is not published yet
 	building        sync.Mutex                // held while current changes; guards the fields below
 	unconfirmed     bool                      // an artifact of current may be missing
-	checkedAt       time.Time                 // last time at which the store was known to name current
+	checkedAt       time.Time                 // last time at which the store confirmed that current is the published edition
 	superseded      map[string]superseded     // artifacts that collect will delete, by name
-	collectedAt     time.Time                 // when artifacts were last collected
+	collectedAt     time.Time                 // time of the last collection of artifacts
 	listedAt        time.Time                 // when all artifacts were last listed
-	publishedCursor millrace.Cursor           // cursor of the site up to which current has its changes; "" = unknown
+	publishedCursor millrace.Cursor           // cursor of the site up to which current contains its changes; "" = unknown
 }
 
-// NewServer returns a server that stores its artifacts in artifacts, which the caller closes. All
+// NewServer returns a server that uses an artifact store, which the caller must close. All
 // publications of one store may share an artifact store. The server has no edition until
 // [Server.Refresh], [Server.Publish] or [Server.Run] creates one.
 func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *Options) *Server {

@@ -9,8 +9,8 @@ import (
 // Signer signs the responses of documents (RFC 9421).
 type Signer interface {
 	// Sign returns the fields Signature-Input and Signature for a response to a GET. target is the
-	// percent-encoded path below the endpoint base, with the query. The fields may be reused for
-	// the same bytes until the time again.
+	// percent-encoded path below the endpoint base, with the query. again is the time until which
+	// the fields may be reused for the same bytes.
 	Sign(target string, status int, h http.Header) (input, signature string, again time.Time, err error)
 }
 

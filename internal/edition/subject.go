@@ -19,7 +19,7 @@ type extraSubject struct {
 func (e *entry) setSubject(s *millrace.Subject, proto string) {
 	e.proto = proto
 	if s.Query != "" || s.PageCount > 0 || s.Continuation {
-		// Clone the query, which may be part of a long string.
+		// Clone the query, which may be a substring of a long string.
 		e.extra = &extraSubject{strings.Clone(s.Query), s.PageCount, s.Continuation}
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// targets caches the documents that request targets name in one edition. With it, pages of the site
-// itself and other URLs of a document need no lookup in the store. Two generations bound its size.
+// targets caches the documents that request targets name in one edition. With this cache, pages of
+// the site itself and other URLs of a document need no lookup in the store. Two generations bound
+// its size.
 type targets struct {
 	mu         sync.RWMutex
 	young, old map[target]key
