@@ -9,7 +9,7 @@ import (
 )
 
 // maxPart is the maximum number of code points of a part. Longer headings are truncated; other
-// text is divided. With a heading, a part still fits in a passage.
+// text is divided. It is smaller than a passage, so that a part still fits with a heading.
 const maxPart = 1800
 
 // Types of parts and passages.
@@ -24,7 +24,7 @@ const (
 // Part is a block of a page, or a piece of a block.
 type Part struct {
 	Type  string // Paragraph, Heading, List, Code or Quote
-	Text  string // plain text, not empty, trimmed; code keeps its first indent
+	Text  string // plain text, not empty, trimmed; code keeps the indent of its first line
 	Level int    // of a heading, 1 to 6; else 0
 }
 
@@ -45,8 +45,8 @@ type namer struct {
 
 var alphabet = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// name returns the ID of the next passage with a type and text. Later equal
-// passages do not change it.
+// name returns the ID of the next passage, which has a type and text. Equal passages that follow
+// do not change it.
 func (n *namer) name(kind, text string) string {
 	if n.used == nil {
 		n.count, n.used = map[string]int{}, map[string]bool{}

@@ -11,12 +11,12 @@ const (
 type cut struct {
 	at   int    // offset of the first byte, or part, after the cut
 	size int    // number of code points before it
-	key  uint64 // its class, then a hash of the text near it; the lowest is best
+	key  uint64 // class of the cut, then a hash of the text near it; the lowest key is best
 }
 
 // divide returns the ends of the parts of a text. The last end is the length of the text. A
 // text of up to maxPart is one part. divide cuts a longer text at the ends of lines if byLine
-// is set, else at the ends of sentences. If these are missing, it cuts between clauses, words,
+// is set, else at the ends of sentences. If such ends are missing, it cuts between clauses, words,
 // or characters.
 func divide(text string, byLine bool) []int {
 	if len(text) <= maxPart {
@@ -47,7 +47,7 @@ func cuts(text string, byLine bool) []cut {
 		best = afterLine
 	}
 	var out []cut
-	// last holds, for each class, the last possible cut after the last selected one.
+	// last holds, for each class, the last possible cut after the one selected last.
 	var last [classes]cut
 	taken := 0
 	take := func(p cut, class int) {
@@ -119,10 +119,10 @@ func mix(h uint64) uint64 {
 // never is the class of cuts to use only as a last resort.
 const never = 12
 
-// pack selects cuts so that no part is longer than most and parts are few. Each part ends at
-// the best cut in its last quarter, else at the last cut that fits. The last two parts divide
-// the remaining text between them. A long text is cut in the last half of a part, so that an
-// edit changes few later cuts.
+// pack selects cuts for as few parts as possible, none longer than most. Each part ends at the
+// best cut in its last quarter, else at the last cut that fits. The last two parts divide the
+// remaining text between them. In a long text, a part may end anywhere in its second half, so that
+// an edit changes few later cuts.
 func pack(ps []cut, size, most int) []int {
 	early := most * 3 / 4
 	if size > long*most {

@@ -8,9 +8,9 @@ import (
 // scanner reads code points of a text and classifies the positions after them.
 type scanner struct {
 	text string
-	at   int  // offset after the current code point
+	at   int  // offset of the byte after the current code point
 	r    rune // the current code point
-	// ended reports whether a sentence has ended and only closing marks followed.
+	// ended reports whether a sentence has ended, and only closing marks have followed since.
 	ended bool
 	stop  rune // the character that ended the sentence
 }
@@ -41,7 +41,7 @@ func (s *scanner) class() int {
 	}
 	next, _ := utf8.DecodeRuneInString(s.text[s.at:])
 	if unicode.IsSpace(s.r) {
-		// The cut is after the white space.
+		// The text may be cut only after the white space.
 		if unicode.IsSpace(next) {
 			return classes
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// lines collects the items of a list, one per line. Blocks of another form, such as code,
-// become separate pieces.
+// lines collects the items of a list, one per line. Other blocks in an item, such as code, become
+// separate pieces.
 type lines struct {
 	w *walker
 	b strings.Builder

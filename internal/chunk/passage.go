@@ -18,13 +18,13 @@ type Passage struct {
 	// among equal passages of the page.
 	ID   string
 	Type string // type of most of its text except headings; Heading if it has only headings
-	// Headings is the path of headings to the first text of the passage, the outermost first,
-	// without the page's title. Inside are the headings further down in the passage.
+	// Headings contains the headings above the first text of the passage, the outermost first,
+	// without the page's title. Inside contains the other headings in the passage.
 	Headings, Inside []string
 	// Text is the text of the parts, including headings. A line end follows a heading, and an
 	// empty line separates two other parts.
 	Text  string
-	Parts []Part // nil: Text is a summary
+	Parts []Part // nil if Text is a summary
 	Start []int  // offset in Text of each part, in bytes
 }
 
@@ -133,8 +133,8 @@ func runs(parts []piece) func(yield func([]piece) bool) {
 	}
 }
 
-// between returns the key of the cut between two parts. Cuts between related parts are the
-// last choice.
+// between returns the key of the cut between two parts. Cuts between related parts have the worst
+// keys.
 func between(a, b *piece) uint64 {
 	class := uint64(7)
 	switch last, _ := utf8.DecodeLastRuneInString(a.Text); {

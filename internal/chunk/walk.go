@@ -13,8 +13,8 @@ type piece struct {
 	Part
 	size int    // of Text, in code points
 	hash uint64 // of Type and Text, independent of the position
-	glue string // text between it and the previous piece of the same block; else ""
-	cont bool   // reports whether it continues the block of the previous piece
+	glue string // text between the previous piece of the same block and this one; "" = none
+	cont bool   // the piece continues the block of the previous piece
 }
 
 // walker collects the pieces of a page.

@@ -1,6 +1,6 @@
-// Package forest evaluates small ensembles of decision trees. A forest is a table of bytes written
-// by a training program. Its arithmetic uses only integers, so that a forest returns the same
-// scores on every machine.
+// Package forest evaluates small ensembles of decision trees. A forest is a table of bytes that a
+// training program writes. Its arithmetic uses only integers, so a forest returns the same scores
+// on every machine.
 package forest
 
 import (
@@ -19,8 +19,8 @@ type Forest struct {
 	base   int32
 }
 
-// split sends samples whose feature is at most the limit to the left. Its children are
-// indexes of splits, or of leaves as -1-index.
+// split is an inner node. A sample whose feature is at most the limit goes to the left child.
+// Children are indexes of splits, or of leaves as -1-index.
 type split struct {
 	feature     uint8
 	limit       int16
@@ -44,7 +44,7 @@ type Split struct {
 
 var errTable = errors.New("invalid table of a forest")
 
-// Encode returns the table of trees whose scores add to a base.
+// Encode returns the table of trees. The score of a sample is base plus the values of its leaves.
 func Encode(base int32, trees []Tree) string {
 	b := binary.BigEndian.AppendUint16(nil, uint16(int16(base)))
 	for _, t := range trees {
@@ -104,7 +104,7 @@ func Parse(table string, features int) (*Forest, error) {
 			f.leaves, b = append(f.leaves, int32(int16(binary.BigEndian.Uint16(b)))), b[2:]
 		}
 	}
-	for i := len(f.splits) - 1; i >= 0; i-- { // children follow their split
+	for i := len(f.splits) - 1; i >= 0; i-- { // children come after their split
 		s := &f.splits[i]
 		s.value = (f.at(s.left) + f.at(s.right)) / 2
 	}

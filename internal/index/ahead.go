@@ -16,12 +16,12 @@ import (
 type item struct {
 	url, version string
 	gone         bool
-	page         *millrace.Page // nil = fetch it if its version differs
+	page         *millrace.Page // nil = fetch the page if its version differs
 	list         []leaf
 	texts        *pageTexts
 	err          error
 	once         sync.Once
-	weight       int // in units of aheadUnit
+	weight       int // size in units of aheadUnit
 }
 
 // leaf is a passage of an item.
@@ -38,7 +38,7 @@ type leaf struct {
 // cut divides the page into passages.
 func (it *item) cut() {
 	if it.page.Kind == millrace.Archive {
-		return // the page only links to other pages
+		return // the page only lists links to other pages
 	}
 	list := chunk.Passages(it.page)
 	it.texts = new(pageTexts)
@@ -77,11 +77,11 @@ func (it *item) analyseAll(x *search.Indexer) {
 // Limits of the items that wait to be written.
 const (
 	aheadPages   = 64
-	aheadUnit    = 16 << 10 // bytes; the number of units equals that of pages
+	aheadUnit    = 16 << 10 // bytes of text in one unit; as many units as pages may wait
 	aheadWorkers = 3        // goroutines in addition to the writer
 )
 
-// ahead reads and analyses pages on other processors while the caller writes, because analysis
+// ahead reads and analyses pages in other goroutines while the caller writes, because analysis
 // takes as long as writing. It continues between transactions. The result depends only on the
 // page, not on the goroutine that analysed it.
 func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, error] {
@@ -129,7 +129,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 			if !yield(it, it.err) {
 				return
 			}
-			it.page, it.list, it.texts = nil, nil, nil // the item may still be among the jobs
+			it.page, it.list, it.texts = nil, nil, nil // free the memory, because the queue of jobs may still contain the item
 			for range it.weight {
 				<-units
 			}

@@ -9,10 +9,10 @@
 // Update can always rebuild the file from a view. [Open] deletes a file that is damaged or has
 // another format.
 //
-// The first Update reads the pages in the order of their URLs, counts the terms, and then
-// replays the changes logged meanwhile. Later calls replay the log from the index's cursor. If
-// the view rejects the cursor, Update reads all pages again and replaces those whose version
-// differs. It works in small transactions and continues after a crash.
+// The first Update reads the pages in the order of their URLs, counts the terms, and then replays
+// the changes that were logged in the meantime. Later calls replay the log from the cursor of the
+// index. If the view rejects the cursor, Update reads all pages again, and replaces those whose
+// version differs. It works in small transactions and continues after a crash.
 //
 // Several processes may use one file. Readers never wait. If two processes update the index,
 // each detects the other's transactions and continues after them.

@@ -58,7 +58,7 @@ var schema = []string{
 		profile BLOB NOT NULL
 	)`,
 	"CREATE INDEX passage_page ON passage (page)",
-	"CREATE TABLE texts (id INTEGER PRIMARY KEY, parts BLOB NOT NULL, data BLOB NOT NULL)", // of the passages of a page, see texts
+	"CREATE TABLE texts (id INTEGER PRIMARY KEY, parts BLOB NOT NULL, data BLOB NOT NULL)", // texts of the passages of a page, see texts
 	zdict.Schema,
 	"CREATE VIRTUAL TABLE words USING fts5(body, headings, title, content = '', contentless_delete = 1, tokenize = 'ascii')",
 	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // number of passages with the term
@@ -140,8 +140,8 @@ func (x *Index) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// rebuild replaces a damaged file with an empty one. If another file is in its place, or
-// the file was only inaccessible, rebuild opens it. If rebuild fails, the index stays
+// rebuild replaces a damaged file with an empty one. If another file has already replaced it, or
+// the file was only inaccessible, rebuild opens that file. If rebuild fails, the index stays
 // broken.
 func (x *Index) rebuild(ctx context.Context) error {
 	x.mu.Lock()
@@ -152,7 +152,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	x.broken.Store(true)
 	made := x.file
 	if x.db != nil {
-		_ = x.disconnect() // its content is not needed
+		_ = x.disconnect() // the content is not needed, so its errors do not matter
 	}
 	err := x.open(ctx)
 	if err == nil && x.file == made && !x.another.Load() {
@@ -196,15 +196,15 @@ func remove(path string) error {
 	return errors.Join(errs...)
 }
 
-// unused is the time after which Tidy deletes an unused index, for example that of an
-// earlier configuration.
+// unused is the time after which Tidy deletes an unused index, such as that of an earlier
+// configuration.
 const unused = 7 * 24 * time.Hour
 
 // touch records that the index is in use.
 func (x *Index) touch() error { return os.Chtimes(x.path, time.Time{}, time.Now()) }
 
-// Tidy deletes the indexes in the folder of x that were unused for a week. Open and Tidy
-// record that an index is in use.
+// Tidy deletes the indexes in the folder of x that were unused for a week. Open and Tidy record
+// that x is in use.
 func (x *Index) Tidy() error {
 	errs := []error{x.touch()}
 	files, err := os.ReadDir(filepath.Dir(x.path))
@@ -268,10 +268,10 @@ func (x *Index) reader(ctx context.Context) (*conn, error) {
 	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // the table is missing
 		return nil, errors.Join(errAnother, err)
 	}
-	return nil, err // the error is not about the file, or reports damage
+	return nil, err // the error has another cause, or reports damage
 }
 
-// change runs do in a transaction and writes the state back.
+// change runs do in a transaction and then stores the state.
 func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// fitAgain is the inverse share of changed passages after which Fit fits a new model.
+	// fitAgain determines when Fit fits a new model: when one of fitAgain passages has changed.
 	fitAgain = 5
 	// fitBatch is the number of passages that get vectors in one transaction.
 	fitBatch = 500
 )
 
-// vectorID returns the key of a model's vector of a passage.
+// vectorID returns the key of the vector of a passage by a model.
 func vectorID(model, passage int64) int64 { return model<<32 | passage }
 
-// Fit learns from the passages which words have similar meanings, or requests the vectors of
-// the passages from the embedder. Searches then also find passages by meaning. If less than a
-// fifth of the passages have changed since the last call, Fit does nothing. Meanwhile, new
-// passages get vectors of the old model. The same passages produce the same result. Searches
-// use the last result until Fit returns. After a crash, the next Fit continues.
+// Fit learns from the passages which words have similar meanings, or requests the vectors of the
+// passages from the embedder. Searches then also find passages by meaning. If less than a fifth of
+// the passages have changed since the last call, Fit does nothing, and new passages get vectors of
+// the old model. The same passages produce the same result. Searches use the previous result until
+// Fit returns. After a crash, the next Fit continues.
 //
 // progress receives the number of passages; it may be nil. If the index is not complete yet,
 // or the embedder does not respond, Fit returns ErrUnavailable.
@@ -66,8 +66,8 @@ func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	if f.id != 0 && f.name == name && f.id == f.model && name == "" && f.moved*fitAgain < f.passages {
 		return nil
 	}
-	// A model that is not in use yet has no vectors. The embedder's model has no vectors of
-	// new passages.
+	// Continue a model that is not in use yet, or add the vectors of new passages, which the
+	// embedder's model lacks.
 	if f.id == 0 || f.name != name || f.id == f.model && name == "" {
 		if err := f.begin(ctx, name); err != nil || f.id == 0 {
 			return err
@@ -92,7 +92,7 @@ type fitting struct {
 func (f *fitting) step(ctx context.Context, do func(w *work) error) error {
 	return f.change(ctx, func(w *work) error {
 		if w.made != f.made {
-			return fmt.Errorf("%w: the index was rebuilt meanwhile", millrace.ErrConflict)
+			return fmt.Errorf("%w: the index was rebuilt in the meantime", millrace.ErrConflict)
 		}
 		return do(w)
 	})
@@ -221,8 +221,8 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 		finished := false
 		err = f.step(ctx, func(w *work) error {
 			if len(list) == 0 {
-				// Repeat if passages were added meanwhile. From here on, new passages get vectors when
-				// they are added.
+				// Repeat if passages were added in the meantime. From then on, new passages get
+				// vectors when they are added.
 				some, err := f.textsAfter(w.conn, f.after)
 				if finished = len(some) == 0; finished {
 					w.model = max(w.model, f.id) // another process may have set a newer model
@@ -233,7 +233,7 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 				if vectors[i] == nil {
 					continue
 				}
-				// The passage may have been deleted meanwhile.
+				// The passage may have been deleted in the meantime.
 				_, err := w.exec("INSERT OR IGNORE INTO vector (id, data) SELECT ?, ? FROM passage WHERE id = ?",
 					vectorID(f.id, t.id), []byte(vectors[i]), t.id)
 				if err != nil {

@@ -28,7 +28,7 @@ type Options struct {
 	// words of the site.
 	Embedder Embedder
 
-	fillBytes int // memory for words before they are written; 0 = 4 MB
+	fillBytes int // bytes of words that are held in memory before they are written; 0 = 4 MB
 }
 
 // Index is the search index of one site. It is safe for concurrent use.
@@ -46,14 +46,14 @@ type Index struct {
 	is      sqlitefile.Identity
 	closed  bool
 	writer  *conn
-	writing chan struct{} // holds a token while writer is in use
+	writing chan struct{} // contains a value while writer is in use
 	idle    chan *conn    // connections for reading
 	opened  atomic.Int32  // number of connections for reading
 	another atomic.Bool   // a search could not open the file, or has opened another one
 	broken  atomic.Bool   // the file is damaged or not open
 	used    atomic.Bool   // Search was called
 
-	updating chan struct{} // holds a token during an update
+	updating chan struct{} // contains a value during an update
 	searches
 }
 
@@ -94,7 +94,7 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if err != nil {
 		return nil, errors.Join(explain("index "+path, err), os.RemoveAll(x.temp))
 	}
-	_ = x.touch() // Tidy of other processes keeps an index in use
+	_ = x.touch() // prevents Tidy of another process from deleting the index
 	return x, nil
 }
 
@@ -129,7 +129,7 @@ func (s searchable) Search(ctx context.Context, q millrace.Query) (*millrace.Fou
 	return s.index.Search(ctx, s.View, q)
 }
 
-// Stages of an index. Searches work from comparing on.
+// Stages of an index. Searches are possible from the stage comparing on.
 const (
 	filling   = iota // Update reads all pages
 	counting         // Update counts the terms
@@ -155,7 +155,7 @@ func (c *conn) state() (s state, err error) {
 	return s, err
 }
 
-// covers reports whether the index is as new as a view.
+// covers reports whether the index is at least as new as a view.
 func (s *state) covers(v *millrace.Site) bool { return s.epoch == v.Epoch && uint64(s.seq) >= v.Seq }
 
 // work is a write transaction.

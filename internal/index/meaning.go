@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// Weights of similarity; that of words is 1. The weight is lower for a model that was fitted to
-// the site's own words.
+// Weights of the similarity of vectors; that of words is 1. The weight is lower for a model that
+// was fitted to the site's own words.
 const (
 	fittedWeight   = 0.8
 	embeddedWeight = 1
-	// fittedHalf is the number of words of a passage at which a fitted vector has half its
-	// weight. On Cranfield, CACM and CISI, 5 to 15 are equal, and 25 finds fewer.
+	// fittedHalf is the number of words of a passage at which a fitted vector has half its weight.
+	// On Cranfield, CACM and CISI, values from 5 to 15 give equal results, and 25 worse ones.
 	fittedHalf = 10
 )
 
@@ -27,8 +27,8 @@ type question struct {
 	err    error
 }
 
-// ask embeds a question. The caller runs it before it takes a connection, because the embedder
-// may be slow.
+// ask embeds a question. The caller must call it before it takes a connection, because the
+// embedder may be slow.
 func (x *Index) ask(ctx context.Context, text string) (q question) {
 	e := x.embedder
 	if e == nil || search.Parse(text).Empty() {
@@ -46,7 +46,7 @@ func (x *Index) ask(ctx context.Context, text string) (q question) {
 	return q
 }
 
-// load returns a fitted model. It caches the last one.
+// load returns a fitted model. It caches the last model.
 func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	s.mu.Lock()
 	last := s.model
@@ -68,8 +68,8 @@ func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	return last.model, nil
 }
 
-// fold adds the vector of a new passage by the model in use. Fit adds the vectors of the
-// embedder's model.
+// fold adds the vector of a new passage by the fitted model in use. Vectors of an embedder's model
+// are added by Fit.
 func (w *work) fold(x *search.Indexer, id int64, t search.Text) error {
 	if w.model == 0 {
 		return nil

@@ -15,8 +15,8 @@ const (
 	mergePages = 64
 	// fillPages is the same limit during the first fill.
 	fillPages = 1000
-	// crisisSegments is the number of segments of a level at which FTS5 merges during writes.
-	// It is reached if many updates had no time to merge.
+	// crisisSegments is the number of segments of a level at which FTS5 merges during writes. It
+	// is reached only if many updates had no time to merge.
 	crisisSegments = 64
 	// manySegments is the number of segments at which FTS5 merges fillMerge segments of
 	// similar size during the first fill. With more than 2,000 segments FTS5 reports a full
@@ -31,12 +31,13 @@ func (c *conn) tune(fillBytes int) error {
 }
 
 // raise moves the segments of the first fill a few levels up. FTS5 merges four segments of a level
-// regardless of their size. Without raise, a few edits would rewrite the whole index. A merge of
-// all segments ends two levels higher if the segments are on different levels. Therefore raise
-// merges while there is little data. It does so after several transactions, because FTS5 moves
-// smaller segments down again. before is the id of the next passage when the transaction began.
+// regardless of their size, so without raise, a few edits would rewrite the whole index. A merge
+// of all segments results in a segment two levels higher if the segments are on different levels.
+// Therefore raise merges while there is little data. It does so after several transactions,
+// because FTS5 moves smaller segments down again. before is the id of the next passage when the
+// transaction began.
 func (w *work) raise(before int64) error {
-	const from, to = 4, 7 // numbers of transactions
+	const from, to = 4, 7 // first and last transaction after which it merges
 	if n := w.next / indexPassages; n == before/indexPassages || n < from || n > to {
 		return nil
 	}
@@ -47,8 +48,8 @@ func (w *work) raise(before int64) error {
 	return err
 }
 
-// limitSegments enables merging during writes once there are many segments. Without merging
-// below that number, filling an index of 100,000 passages takes a quarter less time.
+// limitSegments enables merging during writes when there are many segments. Without merging below
+// that number, filling an index of 100,000 passages takes a quarter less time.
 func (w *work) limitSegments() error {
 	var segments int // the highest segment number; FTS5 uses the lowest free one
 	if err := w.row("SELECT coalesce(max(segid), 0) FROM words_idx", nil, &segments); err != nil || segments < manySegments {
@@ -88,8 +89,8 @@ func (x *Index) merge(ctx context.Context, steps int) error {
 // shrinkPages is the maximum number of 4 kB pages that one transaction frees.
 const shrinkPages = 1000
 
-// shrink returns free pages to the file system if they exceed a sixteenth of the file. It
-// keeps fewer free pages for the next merge. A file without auto_vacuum keeps its pages.
+// shrink returns free pages to the file system if they exceed a sixteenth of the file. Otherwise
+// it keeps them for the next merge. A file without auto_vacuum keeps its pages.
 func (x *Index) shrink(ctx context.Context) error {
 	before := math.MaxInt
 	for more := true; more; {

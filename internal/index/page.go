@@ -75,7 +75,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 			}
 		}
 	}
-	if err := u.drop(w, page, before); err != nil { // needs the old title
+	if err := u.drop(w, page, before); err != nil { // drop needs the old title
 		return err
 	}
 	switch {
@@ -84,7 +84,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	case page != 0:
 		_, err = w.exec("UPDATE page SET title = ?, language = ?, version = ? WHERE id = ?", it.page.Title, it.page.Language, it.page.Version, page)
 	default:
-		page = w.next // with RETURNING, FTS5 would flush its words
+		page = w.next // not from RETURNING, with which FTS5 would flush its words
 		w.next++
 		_, err = w.exec("INSERT INTO page (id, url, title, language, version) VALUES (?, ?, ?, ?, ?)",
 			page, it.url, it.page.Title, it.page.Language, it.page.Version)
@@ -156,8 +156,8 @@ func hashOf(t search.Text, kind string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// add writes a passage. After the first fill, the caller must not analyse the passage first,
-// because add counts the terms of the last entry.
+// add writes a passage. After the first fill, add itself must analyse the passage, because it
+// counts the terms of the last analysis.
 func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	if !l.ready {
 		l.analyse(u.entries, it.text(l))

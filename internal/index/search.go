@@ -14,9 +14,9 @@ import (
 
 // searches is the state shared by all searches.
 type searches struct {
-	analyzers sync.Pool // of *search.Analyzer
+	analyzers sync.Pool // unused *search.Analyzer
 	mu        sync.Mutex
-	languages struct { // of the pages
+	languages struct { // languages of the pages
 		made string
 		turn int64
 		list []string
@@ -30,8 +30,8 @@ type searches struct {
 
 var errBuilding = fmt.Errorf("%w: the index is still being built", millrace.ErrUnavailable)
 
-// Search answers a question about a view. It finds only pages that the view has in the indexed
-// version. If the index is older than the view, Found.Note reports it. If the index is not
+// Search answers a question about a view. It finds only pages that the view contains in the
+// indexed version. If the index is older than the view, Found.Note says so. If the index is not
 // complete yet, Search returns ErrUnavailable.
 func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (*millrace.Found, error) {
 	x.used.Store(true)
@@ -104,13 +104,13 @@ type searching struct {
 	question   question
 	statistics search.Statistics
 	visible    map[int64]bool // pages looked up in the view
-	texts      *texts         // of the page of the last hit; nil = none
+	texts      *texts         // texts of the page of the last hit; nil = none
 }
 
 var _ search.Index = (*searching)(nil)
 
-// maxLanguages is the maximum number of languages in which a search reads a word. A word finds
-// only pages of a language in which it is read.
+// maxLanguages is the maximum number of languages for which a search stems a word. The search
+// finds the word only in pages of these languages.
 const maxLanguages = 40
 
 func (x *searching) open() (err error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
-// partSize is the number of bytes after which a page's texts begin another part. A hit decodes
-// one part.
+// partSize is the size in bytes at which a part of a page's texts ends. To show a hit, a search
+// decodes one part.
 const partSize = 8 << 10
 
 // pageTexts contains the encoded texts of a page's passages, in order.
 type pageTexts struct {
 	parts  [][]byte
-	counts []int // passages of each part
+	counts []int // number of passages of each part
 }
 
 func (t *pageTexts) add(p *chunk.Passage) {
@@ -35,9 +35,9 @@ func (t *pageTexts) add(p *chunk.Passage) {
 type texts struct {
 	page  int64
 	data  []byte // frames of zdict, one after the other
-	parts []byte // pairs of numbers for each frame: passages and bytes
-	first int    // passage of the decoded frame
-	end   int    // passage after it
+	parts []byte // two numbers for each frame: passages and bytes
+	first int    // first passage of the decoded frame
+	end   int    // first passage after the decoded frame
 	open  []byte // the decoded frame
 }
 

@@ -26,9 +26,9 @@ const (
 const last = "\xff"
 
 // Update brings the index up to date with a view. It does nothing if the index is newer.
-// Searches continue meanwhile. After a crash, the next Update continues. progress receives
-// the number of pages; it may be nil. If another process keeps the file locked, or the
-// disk is full, Update returns ErrUnavailable.
+// Searches continue during the update. After a crash, the next Update continues. progress receives
+// the number of pages; it may be nil. If another process keeps the file locked, or the disk is
+// full, Update returns ErrUnavailable.
 func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done, total int)) error {
 	select {
 	case x.updating <- struct{}{}:
@@ -65,10 +65,10 @@ type update struct {
 	view     millrace.View
 	site     millrace.Site
 	progress func(done, total int)
-	turn     int64 // turn of the index that this update has read
+	turn     int64 // turn of the index that this update has last seen
 	entries  *search.Indexer
 	counts   map[string]int // change in the number of passages of each term, in this transaction
-	taken    int            // number of pages
+	taken    int            // number of indexed pages
 }
 
 // errMoved reports that another process has updated the index.
@@ -130,8 +130,8 @@ func (u *update) step(ctx context.Context, do func(w *work) error) error {
 	return err
 }
 
-// sweep compares the index with the pages of the view in the order of their URLs. It
-// starts where the last sweep ended.
+// sweep compares the index with the pages of the view in the order of their URLs. It starts where
+// the previous sweep ended.
 func (u *update) sweep(ctx context.Context, s state) error {
 	pages := u.changes(ctx, "", s.after)
 	if s.stage == filling {
@@ -148,7 +148,8 @@ func (u *update) sweep(ctx context.Context, s state) error {
 		})
 	}
 	err := u.step(ctx, func(w *work) error {
-		// The stage follow replays changes made during the sweep, from this cursor.
+		// The stage following replays the changes since this cursor, including those during the
+		// sweep.
 		if w.after == "" || w.epoch == u.site.Epoch && w.seq > int64(u.site.Seq) {
 			w.moveTo(&u.site)
 		}
@@ -276,7 +277,7 @@ func (w *work) count() error {
 	return nil
 }
 
-// when returns an error that reports the progress of the index.
+// when returns an error that states the time of the index.
 func (s *state) when() error {
 	return millrace.Coded("index-behind", fmt.Errorf("the search index is from %s; later changes are not searched yet",
 		time.UnixMilli(s.time).UTC().Format(time.RFC3339)))

@@ -16,13 +16,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Options are the options of a [Library].
+// Options configure a [Library].
 type Options struct {
-	Logger   *slog.Logger   // If nil, nothing is logged.
-	Label    string         // If not empty, only the sites with this label.
-	Embedder index.Embedder // If nil, the index learns from the site's own words.
-	// Progress receives the progress of a step, counted in unit. A step without a
-	// title ends the previous one. If nil, progress is not reported.
+	Logger   *slog.Logger   // nil = discard
+	Label    string         // only the sites with this label; "" = all
+	Embedder index.Embedder // nil = the index learns from the site's own words
+	// Progress receives the progress of a step, counted in unit. An empty title ends the previous
+	// step. If nil, progress is not reported.
 	Progress func(title, unit string, done, total int)
 }
 
@@ -32,13 +32,13 @@ type Library struct {
 	store store.Store
 	path  string
 	o     Options
-	turn  chan struct{} // holds a token while an index is updated
+	turn  chan struct{} // contains a value while an index is updated
 
 	mu      sync.Mutex
 	indexes map[string]*index.Index // by name of the site
 }
 
-// New returns the library of a store at a path. The caller closes the store.
+// New returns the library of a store at a path. The caller must close the store.
 func New(st store.Store, path string, o *Options) *Library {
 	l := &Library{store: st, path: path, turn: make(chan struct{}, 1), indexes: make(map[string]*index.Index)}
 	if o != nil {
@@ -147,9 +147,8 @@ func (l *Library) update(ctx context.Context, x *index.Index, v millrace.View, p
 	return x.Update(ctx, v, progress)
 }
 
-// prepare updates the index of a site and its model to a view. If another process locks the
-// index, prepare leaves it unchanged. note is the reason why a search by meaning is
-// impossible.
+// prepare updates the index of a site and its model to a view. If another process locks the index,
+// prepare does not change it. note is the reason why a search by meaning is impossible.
 func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v millrace.View) (note, err error) {
 	step := func(title, unit string) func(done, total int) {
 		return func(done, total int) { l.o.Progress(title+" "+name, unit, done, total) }

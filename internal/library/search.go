@@ -61,7 +61,7 @@ func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) 
 	for _, err := range missed {
 		r.note(fmt.Errorf("not searched: %w", err))
 	}
-	// Relevance is comparable across sites.
+	// The relevance of hits is comparable across sites.
 	slices.SortStableFunc(r.Hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.URL, b.URL))
 	})
@@ -118,7 +118,7 @@ func (r *Report) add(ctx context.Context, x *index.Index, v millrace.View, q mil
 	if len(found.Hits) == 0 {
 		return nil
 	}
-	// With exact hits, drop those of a corrected query.
+	// If one site has hits for the query itself, drop hits for a corrected query.
 	switch first := len(r.Hits) == 0; {
 	case !first && r.Corrected == "" && found.Corrected != "":
 		return nil

@@ -18,7 +18,7 @@ import (
 
 // Limits of a [Web].
 const (
-	maxAdded  = 100             // sites
+	maxAdded  = 100             // maximum number of added sites
 	cachePage = 5 * time.Minute // lifetime of the cached last page, which may be read in parts
 )
 
@@ -43,10 +43,10 @@ type Web struct {
 
 var _ mcp.Web = (*Web)(nil)
 
-// added is a site that is kept up to date.
+// added is a site that the Web keeps up to date.
 type added struct {
 	pulled chan struct{} // closed after the first pull
-	report *agent.Report // of the first pull
+	report *agent.Report // report of the first pull
 	err    error
 }
 
@@ -116,7 +116,7 @@ func (w *Web) begin(root, siteURL string) (*added, error) {
 		return s, nil
 	}
 	if len(w.sites) >= maxAdded {
-		return nil, fmt.Errorf("%w: %d sites are kept already", millrace.ErrInvalid, maxAdded)
+		return nil, fmt.Errorf("%w: this program already updates %d sites, the maximum", millrace.ErrInvalid, maxAdded)
 	}
 	s := &added{pulled: make(chan struct{})}
 	w.sites[root] = s

@@ -13,7 +13,7 @@ type Token struct {
 	Stop bool
 	// Extra reports whether the term is another form of the preceding tokens: the whole of a
 	// compound such as max_connections, or the last character of a run of Chinese. An index
-	// stores it; a question does not require it.
+	// contains such a term, but a question does not require it.
 	Extra      bool
 	Start, End int // byte offsets in the text
 }
@@ -53,7 +53,7 @@ func (a *Analyzer) lexicon(lang string) *lexicon {
 	return l
 }
 
-// distinct drops languages that share their lexicon with an earlier one.
+// distinct drops languages that share their lexicon with an earlier language.
 func (a *Analyzer) distinct(languages []string) []string {
 	var out []string
 	seen := make(map[*lexicon]bool)

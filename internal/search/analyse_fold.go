@@ -45,9 +45,9 @@ func (l *lexicon) fold(raw string) string {
 
 func isVariation(r rune) bool { return 0xFE00 <= r && r <= 0xFE0F || 0xE0100 <= r && r <= 0xE01EF }
 
-// plain removes marks that people omit when they type: accents of Latin and Greek letters,
-// stress and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps all
-// other marks, which are part of the spelling.
+// plain removes marks that people often omit when they type: accents of Latin and Greek letters,
+// stress and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps all other
+// marks, which are part of the spelling.
 func plain(s string) string {
 	if isASCII(s) {
 		return s

@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// sign returns the word for the signs that end names such as C++ and C#.
+// sign returns the word that stands for the signs at the end of names such as C++ and C#.
 func (s *segmenter) sign(start, end int) (word string, n int) {
 	const most = 10 // in longer words, the signs have other meanings
 	switch {

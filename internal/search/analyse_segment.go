@@ -12,7 +12,7 @@ type segmenter struct {
 	lex    *lexicon
 	yield  func(Token) bool
 	done   bool
-	joined []byte // buffer for the whole of a compound
+	joined []byte // buffer for the term of a whole compound
 }
 
 func (s *segmenter) run() {
@@ -82,8 +82,8 @@ func isLetter(text string) bool {
 	return s.cluster(0) == len(text)
 }
 
-// cluster returns the end of the letter at i with its marks. A sign that stacks letters
-// joins the next one.
+// cluster returns the end of the letter at i with its marks. A sign that stacks letters also joins
+// the next letter.
 func (s *segmenter) cluster(i int) int {
 	r, n := s.runeAt(i)
 	for i += n; ; i += n {
@@ -97,7 +97,7 @@ func (s *segmenter) cluster(i int) int {
 // Limits of a compound. A longer one is split.
 const (
 	maxParts    = 32
-	maxCompound = 1024 // bytes
+	maxCompound = 1024 // maximum size in bytes
 )
 
 // compound yields the words of a compound such as max_connections, v1.2.3 or foo.Bar, and then the
@@ -176,8 +176,8 @@ func (s *segmenter) atom(i int) (raw, end int) {
 	return i, i
 }
 
-// apostrophe returns the ends of a word that contains an apostrophe. A final 's is not part of
-// the term, but the end of a contraction is.
+// apostrophe returns the ends of a word that contains an apostrophe. A final 's is not part of the
+// term, but the end of a contraction, such as n't, is.
 func (s *segmenter) apostrophe(start, i, n int) (raw, end int) {
 	tail := i + n
 	for tail < len(s.text) && isAlnum(s.text[tail]) {
@@ -205,9 +205,9 @@ func (s *segmenter) elides(start, end int) bool {
 	return false
 }
 
-// joint returns the start of the compound's next word, or 0. It also returns
-// the joint's form in the term of the whole: nothing, "-" for a hyphen, or a letter for
-// the point between numbers, because 1.23 is not 12.3.
+// joint returns the start of the compound's next word, or 0. It also returns the text between the
+// words in the term of the whole: nothing, "-" for a hyphen, or a letter for the point between
+// numbers, because 1.23 differs from 12.3.
 func (s *segmenter) joint(start, end int) (next int, as string) {
 	r, n := s.runeAt(end)
 	next = end + n

@@ -1,7 +1,7 @@
-// Package search implements full-text search except for storage. It extracts terms from texts,
+// Package search implements full-text search, except for storage. It extracts terms from texts,
 // parses questions, collects and ranks candidates, and renders snippets. A store keeps the index
-// and provides it as an [Index]; [Run] answers a question from it. The package does no I/O, except
-// for the client of an embedder.
+// and provides it as an [Index]; [Run] uses it to answer a question. The package does no I/O,
+// except for the client of an embedder.
 //
 // # Terms
 //
@@ -11,25 +11,25 @@
 // parts. In scripts without spaces, pairs of letters are the terms. Stop words are marked but kept,
 // because phrases need them.
 //
-// Terms consist of letters, digits and marks. Joined by spaces, they suit any full-text index that
-// splits at ASCII characters other than letters and digits. [Format] is the version of the
-// analysis. The store rebuilds an index of another version.
+// Terms consist of letters, digits and marks. Joined by spaces, they are suitable for any
+// full-text index that splits at ASCII characters other than letters and digits. [Format] is the
+// version of the analysis. The store rebuilds an index of another version.
 //
 // # Questions
 //
-// [Parse] reads what a person types: words, "phrases", -without, title: and url:. It returns no
-// errors and reads other syntax as words. A question without a letter or digit finds nothing.
+// [Parse] parses what a user types: words, "phrases", -without, title: and url:. It returns no
+// errors, and treats other syntax as words. A question without a letter or digit finds nothing.
 //
 // Run first searches for passages with every word except stop words. If these are few, it adds
-// passages with some of the words. Fields always apply. Phrases and exclusions apply if a passage
-// contains the whole question. Otherwise a phrase counts like a word, and an exclusion halves the
-// score, because people also quote and negate in whole sentences.
+// passages with some of the words. Conditions on fields always apply. Phrases and exclusions apply
+// if a passage contains the whole question. Otherwise a phrase counts like a word, and an
+// exclusion halves the score, because whole sentences also contain quotation marks and dashes.
 //
 // On a site with several languages, Run searches for the stems of a word in each language. If the
-// site contains a whole name, Run treats it as another word. A single Chinese letter also finds the
-// pairs that start with it. Words such as "please" and "find" are omitted. If few passages are
-// found, Run replaces words that the site does not contain with words of similar spelling. If that
-// finds more, the answer reports it.
+// site contains a whole name, such as max_connections, Run treats it as another word. A single
+// Chinese letter also finds the pairs that start with it. Words such as "please" and "find" are
+// omitted. If few passages are found, Run replaces words that the site does not contain with words
+// of similar spelling. If that finds more, the result contains the corrected question.
 //
 // # Order
 //

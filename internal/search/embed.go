@@ -15,9 +15,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// EmbedderOptions are the options of [NewEmbedder]. The zero value works.
+// EmbedderOptions configure an [Embedder]. The zero value works.
 type EmbedderOptions struct {
-	Key string // bearer token; "" = none. Errors and logs never contain it
+	Key string // bearer token, which no error or log contains; "" = none
 	// DocumentPrefix and QueryPrefix are prepended to passages and questions. Some models need
 	// them, such as "search_query: ".
 	DocumentPrefix, QueryPrefix string
@@ -41,7 +41,7 @@ type Embedder struct {
 	redacted  string // the endpoint without secrets
 	model     string
 	name      string
-	o         EmbedderOptions                                  // without Key
+	o         EmbedderOptions                                  // options without Key
 	authorize func(*http.Request)                              // a closure, so printing the struct does not show the key
 	hide      func(string) string                              // removes the key from a string
 	wait      func(ctx context.Context, d time.Duration) error // waits between attempts
@@ -57,7 +57,7 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// Omit the URL from the error: it may contain a password.
+		// Omit the URL from the error, because it may contain a password.
 		return nil, fmt.Errorf("embedder: the endpoint is not an absolute http or https URL: %w", millrace.ErrInvalid)
 	}
 	if model == "" {
@@ -108,8 +108,9 @@ func redactedURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// embedderName returns a name that differs if vectors are not comparable. Vectors of passages
-// also depend on their prefix and size. The prefix of questions may change.
+// embedderName returns a name that differs if vectors are not comparable. It contains the prefix
+// of passages and the size of vectors, which their values depend on. The prefix of questions may
+// change.
 func embedderName(model string, o *EmbedderOptions) string {
 	name := model
 	if o.Dimensions > 0 {
@@ -126,8 +127,8 @@ func embedderName(model string, o *EmbedderOptions) string {
 func (e *Embedder) Model() string { return e.name }
 
 // Embed returns the vectors of texts in order; see index.Embedder. Embed does not send texts
-// of white space; their vector is nil. If the server rejects a batch as too large, Embed sends
-// halves. It truncates a single text that the server rejects as too long.
+// without a visible character; their vector is nil. If the server rejects a batch as too large,
+// Embed splits it. If the server rejects a single text as too long, Embed truncates the text.
 func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]float32, error) {
 	prefix := e.o.DocumentPrefix
 	if query {

@@ -20,16 +20,16 @@ import (
 
 const (
 	// maxCuts is the maximum number of times that Embed halves a long text. An eighth of the
-	// longest passage fits every model.
+	// longest passage is short enough for every model.
 	maxCuts = 3
-	// maxEmbedRetryAfter is the maximum wait that a server can request.
+	// maxEmbedRetryAfter is the maximum wait that a server can demand.
 	maxEmbedRetryAfter = time.Minute
 	// maxVectorJSON limits a response: 8,192 dimensions of 32 characters.
 	maxVectorJSON = 256 << 10
 	maxComplaint  = 300 // maximum size of a server's error text in an error
 )
 
-// refused is a response that a retry will not change.
+// refused is the error of a response that a retry would not change.
 type refused struct {
 	status    int
 	complaint string // the server's error text
@@ -44,7 +44,7 @@ func (r *refused) Error() string {
 	return text + ": " + r.err.Error()
 }
 
-// ErrorCode returns the code of the status, as fetch.StatusError does.
+// ErrorCode returns the code of the status, like fetch.StatusError.
 func (r *refused) ErrorCode() string { return "http-" + strconv.Itoa(r.status) }
 func (r *refused) Unwrap() error     { return r.err }
 
@@ -127,7 +127,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ask sends one request. after is the wait that the server requests.
+// ask sends one request. after is the wait that the server demands.
 func (e *Embedder) ask(ctx context.Context, j *job, input []string) (_ [][]float32, after time.Duration, _ error) {
 	body, err := json.Marshal(embeddingsRequest{Model: e.model, Input: input, Format: "float", Dimensions: e.o.Dimensions})
 	if err != nil {
@@ -199,7 +199,7 @@ func (e *Embedder) refusal(resp *http.Response) error {
 	case resp.StatusCode == http.StatusRequestEntityTooLarge:
 		err = millrace.ErrTooLarge
 	case err == nil, errors.Is(err, millrace.ErrUnmodified):
-		err = millrace.ErrInvalid // for example, 204 is not a response to this request
+		err = millrace.ErrInvalid // for example, a 204, which is not a valid response to this request
 	}
 	return &refused{resp.StatusCode, shorten(complaint, maxComplaint), err}
 }

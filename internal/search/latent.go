@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// FitOptions are the options of [Fit]. The zero value works.
+// FitOptions configure [Fit]. The zero value works.
 type FitOptions struct {
 	Dimensions int // maximum size of vectors; 0 = 128
 	Vocabulary int // maximum number of terms with a vector; 0 = 30,000, at most 65,535
-	// Entries is the maximum number of pairs of a passage and one of its terms. Fit samples a
-	// larger site. An entry takes 5 bytes and about 2 µs. If zero, 8,000,000, which is about
-	// 100,000 passages.
+	// Entries is the maximum number of pairs of a passage and one of its terms. If a site has
+	// more, Fit uses a sample of its passages. An entry takes 5 bytes and about 2 µs. If zero,
+	// 8,000,000, which is about 100,000 passages.
 	Entries int
 }
 
@@ -27,16 +27,17 @@ const (
 	defaultVocabulary = 30_000
 	defaultEntries    = 8_000_000
 
-	// minFit is the minimum number of different passages for a model. With fewer passages,
-	// words occur together by chance.
+	// minFit is the minimum number of different passages for a model. With fewer passages, words
+	// often occur together only by chance.
 	minFit = 100
 	// perDimension is the number of passages needed for each dimension. On parts of the
 	// Cranfield collection with 150 to 1,000 passages, 8 was never worse than 4, 2 and 1 for
 	// weights up to 0.2. For higher weights, results were mixed.
 	perDimension = 8
-	// oversampling is the number of extra dimensions that Fit computes and drops. The iteration's
-	// rounds bring the other dimensions close to the largest singular values. With 1 and 2 rounds,
-	// nDCG@10 on Cranfield is .011 and .005 lower; with 3 and 7 rounds, it is equal.
+	// oversampling is the number of extra dimensions that Fit computes and drops. With them, few
+	// rounds of the iteration bring the other dimensions close to those of the largest singular
+	// values. With 1 and 2 rounds, nDCG@10 on Cranfield is .011 and .005 lower; with 3 and 7
+	// rounds, it is equal.
 	oversampling = 16
 	rounds       = 4
 	// maxDistinct is the maximum number of different terms of one passage.
@@ -50,8 +51,8 @@ const (
 // Each passage is the slice of its terms from the Analyzer, with repeats and without stop words.
 // Fit does not keep the slices and ranges over passages once. The same passages produce the same
 // model in any order and on any number of cores. Of several passages with equal terms, Fit uses
-// one. o limits time and memory. If there are too few passages, Fit returns ErrUnavailable. If
-// passages yields an error, Fit returns it.
+// only one. o limits time and memory. If there are too few passages, Fit returns ErrUnavailable.
+// If passages yields an error, Fit returns it.
 func Fit(ctx context.Context, passages iter.Seq2[[]string, error], o *FitOptions) (*Model, error) {
 	if o == nil {
 		o = &FitOptions{}

@@ -15,20 +15,20 @@ type matrix struct {
 	local  [math.MaxUint8 + 1]float32
 }
 
-// line is a row: a range of entries of a part.
+// line is a row of the matrix: a range of the entries of a part.
 type line struct {
 	hash             uint64
 	part, from, till uint32
 	norm             float32 // factor that makes the row's length 1
 }
 
-// entries are the entries of a part of the passages.
+// entries are the nonzero values of a part of the rows.
 type entries struct {
-	column []uint16 // ascending in a row
+	column []uint16 // column of each entry, ascending in a row
 	counts []uint8
 }
 
-// minPassages is the number of passages that must have a term.
+// minPassages is the number of passages that must contain a term.
 const minPassages = 2
 
 // localWeights returns the weights of terms by number of occurrences in a text. Each further
@@ -37,9 +37,9 @@ const minPassages = 2
 // external sources", 1991).
 //
 // It was also best on the Cranfield collection: each half of the questions chose it in four
-// random splits. The alternatives were binary, plain and saturating counts, with idf, its root
-// and its square, and rows that keep their length. The other half then gained .049 of nDCG@10
-// over bm25 alone (mean of 20 splits).
+// random splits. The alternatives were binary, plain and saturating counts, with idf, its root and
+// its square, and rows that keep their length. On the other half, nDCG@10 was then .049 higher
+// than with bm25 alone (mean of 20 splits).
 func localWeights() (l [math.MaxUint8 + 1]float32) {
 	for n := range l {
 		l[n] = float32(math.Log2(float64(1 + n)))
@@ -84,7 +84,7 @@ func (a *matrix) take(i uint32, p *part, columns []int32) {
 	start := uint32(0)
 	for j, end := range p.end {
 		from, sum := len(column), 0.0
-		// The entries of a row ascend by hash, and so do the columns.
+		// The entries of a row are in the order of the hashes, and so are the columns.
 		for e := start; e < end; e++ {
 			if c := columns[p.terms[e]]; c >= 0 {
 				w := float64(a.local[p.counts[e]] * a.global[c])
@@ -93,7 +93,7 @@ func (a *matrix) take(i uint32, p *part, columns []int32) {
 			}
 		}
 		start = end
-		if len(column) < from+2 { // a row of one term relates no terms
+		if len(column) < from+2 { // a row with one term does not relate terms
 			column, counts = column[:from], counts[:from]
 			continue
 		}
@@ -109,7 +109,7 @@ type usage struct {
 	surprise int64 // sum of n·log(n) over the passages with n occurrences, in units of 1/fixed
 }
 
-// fixed converts sums to integers, whose sum does not depend on the order.
+// fixed converts values to integers, whose sum does not depend on the order.
 const fixed = 1 << 20
 
 // entropy returns the weight of a term: 1 if it occurs in a single passage, 0 if it is

@@ -14,7 +14,7 @@ import (
 type Model struct {
 	width  int
 	terms  []uint64  // hashes of the terms, ascending
-	scale  []float32 // of each term's vector
+	scale  []float32 // scale of each term's vector
 	matrix []int8    // terms x width
 	local  [math.MaxUint8 + 1]float32
 }

@@ -7,13 +7,13 @@ import (
 )
 
 // sample contains a limited number of passages. The choice depends only on the terms of the
-// passages, not on their order. A full sample drops half of the range of hashes.
+// passages, not on their order: a full sample drops the passages in half of the range of hashes.
 type sample struct {
-	entries int    // maximum number
+	entries int    // maximum number of entries
 	level   uint   // number of zero bits at the start of a stored passage's hash
-	ids     idMap  // of the stored terms
+	ids     idMap  // hashes of the stored terms
 	seen    idMap  // hashes of the stored passages
-	parts   []part // of the passages
+	parts   []part // stored passages
 	count   int    // number of entries in parts
 
 	scratch []occurrence
@@ -21,9 +21,9 @@ type sample struct {
 
 // part contains a few thousand passages. Separate parts avoid copying one long array.
 type part struct {
-	hash   []uint64 // of each passage
-	end    []uint32 // of each passage's entries
-	terms  []uint32 // ids
+	hash   []uint64 // hash of each passage
+	end    []uint32 // end of each passage's entries
+	terms  []uint32 // ids of the terms of the entries
 	counts []uint8
 }
 
@@ -32,7 +32,7 @@ type occurrence struct {
 	n    uint8
 }
 
-const partSize = 1 << 18 // entries
+const partSize = 1 << 18 // entries in a part
 
 func newSample(entries int) *sample {
 	return &sample{entries: entries, ids: newIDMap(), seen: newIDMap()}
@@ -144,7 +144,7 @@ func (s *sample) halve() {
 // idMap numbers hashes in the order of their first use.
 type idMap struct {
 	slots []uint32 // id+1; 0 = free
-	hash  []uint64 // of each id
+	hash  []uint64 // hash of each id
 }
 
 func newIDMap() idMap { return idMap{slots: make([]uint32, 1<<12)} }

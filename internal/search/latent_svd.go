@@ -20,7 +20,8 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
 	for r, h := range a.terms {
-		// The random signs are the same every time and depend on the term, not on its column.
+		// The random signs are the same in every run, because they depend on the term, not on its
+		// column.
 		row := q.row(r)
 		for j := range row {
 			row[j] = float32(1 - 2*int(spread(h+uint64(j))>>63))
@@ -133,9 +134,9 @@ func (b *block) turn(m []float32) {
 	}
 }
 
-// orthonormalise makes the columns of b orthonormal in the same subspace. A column that is
-// nearly a sum of others becomes zero. It uses the eigenvectors of the inner products, and
-// runs twice because once is inexact if columns are nearly parallel.
+// orthonormalise makes the columns of b orthonormal in the same subspace. A column that is nearly
+// a combination of others becomes zero. It uses the eigenvectors of the inner products. It runs
+// twice, because one run is inexact if columns are nearly parallel.
 func (b *block) orthonormalise() error {
 	n := b.width
 	for range 2 {
@@ -161,7 +162,8 @@ func (b *block) orthonormalise() error {
 // eigen returns the eigenvalues of a symmetric matrix of n rows, ascending, and their eigenvectors
 // as columns. Only the upper triangle of m is read. The vectors replace it.
 //
-// It calls the solver directly, because gonum's matrix package would link all solvers (ADR 40).
+// It calls the solver directly, because gonum's matrix package would add all solvers to the binary
+// (ADR 40).
 func eigen(m []float64, n int) (values, vectors []float64, err error) {
 	var solver solvers.Implementation
 	values = make([]float64, n)

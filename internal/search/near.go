@@ -7,12 +7,12 @@ import (
 )
 
 // A fingerprint is a simhash: every three consecutive words vote on each of its 64 bits. Texts
-// with most of these triples in common have most of the bits in common. If one word in a
-// hundred differs in long texts, five bits differ on average. In unrelated texts, half of the
-// bits differ.
+// with most of these triples in common have most of the bits in common. If one word in a hundred
+// of a long text differs, five bits differ on average. For unrelated texts, half of the bits
+// differ.
 const (
-	shingle   = 3 // words that vote together
-	fewWords  = 8 // shorter texts are near only if equal
+	shingle   = 3 // number of words that vote together
+	fewWords  = 8 // a text with fewer words is near only to an equal one
 	nearBits  = 6 // maximum number of different bits
 	laneLimit = 255
 )
@@ -24,7 +24,7 @@ func Fingerprint(text string) uint64 {
 		v     votes
 		last  [shingle]uint64
 		words int
-		order = uint64(offset64) // of all words, for a short text
+		order = uint64(offset64) // hash of all words in order, for a short text
 	)
 	for i := 0; i < len(text); {
 		h, end := wordHash(text, i)

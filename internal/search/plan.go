@@ -18,11 +18,11 @@ type Phrase struct {
 
 // Match is a condition on passages.
 type Match struct {
-	All    [][]Phrase // the passage contains at least one of each list
+	All    [][]Phrase // the passage contains at least one phrase of each list
 	Head   bool       // phrases of All with AnyField must be in the title or a heading
-	Not    []Phrase   // the passage contains none of them
-	URL    []string   // each is part of the page's URL path, in lower case
-	NotURL []string   // none is part of the page's URL path
+	Not    []Phrase   // the passage contains none of these phrases
+	URL    []string   // texts in lower case, each of which is part of the page's URL path
+	NotURL []string   // texts in lower case, none of which is part of the page's URL path
 }
 
 // and returns the condition that both m and o hold.
@@ -44,10 +44,10 @@ type wanted struct {
 	hashes   []uint32
 	times    int     // number of times in the question
 	n        int     // number of passages with the word
-	weight   float64 // from rarity and times
-	filter   bool    // a filter or wish already requires the word: rank by it, but do not look it up
-	quoted   bool    // part of a phrase
-	compound bool    // the whole of a compound, whose words are looked up
+	weight   float64 // computed from rarity and times
+	filter   bool    // a filter or wish already requires the word, so it counts in the ranking but is not looked up
+	quoted   bool    // the word is part of a phrase
+	compound bool    // the word is a whole compound; its parts are looked up
 	letter   string  // the term of a single letter that has been replaced by pairs, else ""
 }
 
@@ -82,30 +82,30 @@ func (w *wanted) phrases() []Phrase {
 
 // phrase is a preferred phrase of a question.
 type phrase struct {
-	passages []int64 // that contain it, sorted
-	weight   float64 // from rarity
+	passages []int64 // passages that contain the phrase, sorted
+	weight   float64 // computed from rarity
 }
 
 // plan describes how to answer a question.
 type plan struct {
-	words   []*wanted // without repeats; stop words only if there are no other words
-	filter  Match     // required of every passage
-	wishes  Match     // phrases and exclusions, required unless no passage has all of the question
-	phrases []phrase  // preferred
-	unasked []int64   // passages with an exclusion, if exclusions are not required; sorted
+	words   []*wanted // words without repeats; stop words only if there are no other words
+	filter  Match     // condition on every passage
+	wishes  Match     // phrases and exclusions: a condition unless no passage contains the whole question
+	phrases []phrase  // preferred phrases
+	unasked []int64   // passages with an excluded word or phrase, if exclusions are not a condition; sorted
 	terms   []string
 	total   float64 // sum of the weights of words and phrases
 	trial   Trial
 	note    error // reports a part of the question that is ignored; nil = none
 }
 
-// maxAsked is the maximum number of words of a question. The plan keeps the rarest words that
-// the site contains and prefers repeated words.
+// maxAsked is the maximum number of words of a question. If there are more, the plan keeps the
+// rarest words that the site contains, and prefers repeated ones.
 const maxAsked = 64
 
 // common is a share of passages. A stop word of a language other than the site's main language
-// counts as a stop word only if more than this share of the passages contain it. "die" is a stop
-// word in German, but not in English.
+// counts as a stop word only if more than this share of the passages contain it. For example,
+// "die" is a stop word in German, but not in English.
 const common = 0.02
 
 // newPlan returns the plan of a question for a site.
@@ -129,7 +129,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 		if err := w.count(ix, st.Passages); err != nil {
 			return nil, err
 		}
-		if w.n > 0 { // otherwise the site spells the word differently
+		if w.n > 0 { // otherwise the site does not contain the compound
 			p.words = append(p.words, w)
 		}
 	}
@@ -156,7 +156,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	return p, nil
 }
 
-// languagesOf returns the languages in which Run reads a question.
+// languagesOf returns the languages for which Run stems the words of a question.
 func languagesOf(st Statistics) []string {
 	if len(st.Languages) == 0 {
 		return []string{""}
@@ -169,8 +169,8 @@ func rarity(n, passages int) float64 {
 	return math.Log1p((float64(passages-n) + 0.5) / (float64(n) + 0.5))
 }
 
-// stopping is the stop list that contains a word: that of the site's most common language, or
-// that of another language.
+// stopping tells which stop list contains a word: that of the site's most common language, or that
+// of another language.
 type stopping uint8
 
 const (
@@ -231,8 +231,8 @@ func (b *planner) part(p Part) error {
 // pairs.
 const maxPairs = 64
 
-// letter replaces a single letter of a script without spaces with the pairs that start with
-// it. Texts have single letters only at the end of a run.
+// letter replaces a single letter of a script without spaces with the pairs that start with it,
+// because a text has a single letter as a term only at the end of a run.
 func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	if len(forms[0]) != 1 || !isLetter(forms[0][0].Term) {
 		return forms, nil

@@ -8,16 +8,16 @@ import (
 
 // Limits of the cost of a question.
 const (
-	enough    = 100    // number of candidates with every word at which the search ends
+	enough    = 100    // number of candidates with every word at which the search for candidates ends
 	most      = 500    // maximum number of candidates to rank
 	postings  = 12_000 // maximum number of entries to read from the lists of words, including repeats
-	preferred = 16     // maximum number of phrases to prefer
+	preferred = 16     // maximum number of preferred phrases
 )
 
-// gather returns the candidates of a plan: the passages with every word that meet the wishes.
-// Without such a passage, the wishes become preferences. If the candidates are too few, gather
-// adds the passages with most of the words by rarity. It does not look up common words that
-// would only change the order; rank considers them.
+// gather returns the candidates of a plan: the passages with every word that meet the wishes. If
+// there is no such passage, the wishes become preferences. If there are too few candidates, gather
+// adds the passages with the largest weight of words. It does not look up common words that would
+// only change the order; rank considers them.
 func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	whole, lost := p.every()
 	if whole.none() {
@@ -70,7 +70,7 @@ func (p *plan) prefer(ix Index) (err error) {
 	}
 	for _, forms := range p.wishes.All[:min(len(p.wishes.All), preferred)] {
 		if len(forms[0].Terms) == 1 {
-			continue // its word is enough
+			continue // a phrase of one word needs no preference
 		}
 		passages, err := ix.Match(Match{All: [][]Phrase{forms}}, postings)
 		if err != nil {
@@ -126,7 +126,7 @@ func (p *plan) gatherAny(ctx context.Context, ix Index, complete []int64) ([]int
 			continue
 		}
 		if w.n > budget && len(found) > 0 {
-			break // the following words are more common
+			break // the words that follow are more common
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -179,7 +179,7 @@ func merge(found []candidate, ids []int64, weight float64) []candidate {
 func heaviest(found []candidate) []int64 {
 	least, ties := math.Inf(-1), most
 	if len(found) > most {
-		count := make(map[float64]int) // the number of different weights is at most the number of sets of words
+		count := make(map[float64]int) // has at most as many entries as there are sets of words
 		for _, c := range found {
 			count[c.weight]++
 		}

@@ -11,13 +11,13 @@ import (
 
 const (
 	maxLooks    = 40_000 // maximum number of terms to compare for a question
-	minMisspelt = 4      // minimum length; a shorter word has too many neighbours
+	minMisspelt = 4      // minimum length of a word; a shorter one has too many neighbours
 	farWord     = 8      // length from which two mistakes are allowed
 	maxForms    = 8      // maximum number of passages to read for a form of a word
 )
 
-// correct replaces words that the site does not contain. The replacement has a similar
-// spelling and is in the most passages. correct does not change numbers or quoted words. It
+// correct replaces words that the site does not contain. The replacement is the word of similar
+// spelling that is in the most passages. correct does not change numbers or quoted words. It
 // returns the corrected question; ok reports whether it replaced a word.
 func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok bool, err error) {
 	looks := maxLooks
@@ -46,9 +46,9 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 	return text, ok, nil
 }
 
-// slip finds the term of a word that has two letters swapped or one letter too many. It
-// returns the term and the number of passages with it, or "" if no term is found. The stems of
-// the misspelled and the correct word may differ much: standnig, stand.
+// slip finds the term of a word in which two letters are swapped or one letter is superfluous. It
+// returns the term and the number of passages with it, or "" if no term is found. It is needed
+// because the stems of the misspelled and the correct word may differ much: standnig, stand.
 func slip(ix Index, a *Analyzer, text string) (term string, best int, err error) {
 	r := []rune(text)
 	if len(r) < minMisspelt || len(r) > MaxTerm {
@@ -106,8 +106,8 @@ func neighbour(ix Index, term string, looks *int) (best string, far, n int, err 
 		}
 		return *looks > 0
 	}
-	// The start is usually right, which limits the terms to compare. Otherwise the first
-	// letter is missing, superfluous or swapped.
+	// First compare terms with the same two letters at the start, which are usually correct. Then
+	// assume that the first letter is missing, superfluous or swapped.
 	for _, prefixes := range [][]string{{string(r[:2])}, {string(r[:1]), string(r[1:2])}} {
 		for _, prefix := range prefixes {
 			if err := ix.Terms(prefix, look); err != nil {
@@ -121,8 +121,8 @@ func neighbour(ix Index, term string, looks *int) (best string, far, n int, err 
 	return best, far, n, nil
 }
 
-// replace replaces a word of the question with a word of the given term. Terms are stems, so
-// replace reads a few passages and uses the nearest form in them.
+// replace replaces a word of the question with a word that has the given term. Because terms are
+// stems, replace reads a few passages and uses the nearest form of the word in them.
 func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, bool, error) {
 	ids, err := ix.Match(Match{All: [][]Phrase{{{Terms: []string{term}}}}}, maxForms)
 	if err != nil {

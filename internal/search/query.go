@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Field is the field that a part of a question applies to.
+// Field is the field to which a part of a question applies.
 type Field uint8
 
 // Fields that a question can name.
@@ -34,11 +34,11 @@ type Query struct {
 // Empty reports whether the question has no parts.
 func (q Query) Empty() bool { return len(q.Parts) == 0 }
 
-// Parse reads what a person types: words, "phrases", -without, -"without a phrase", title:word
-// and url:part. It accepts any text. It reads other syntax as words, such as AND, an unclosed
-// quotation mark, or "title:" with nothing after it. It drops parts without a letter or digit.
-// If all parts are exclusions, Parse reads them as words, because a person who types "-Wall"
-// wants that word. Parse ignores the text after the first [millrace.MaxQuery] code points.
+// Parse parses what a user types: words, "phrases", -without, -"without a phrase", title:word and
+// url:part. It accepts any text. It treats other syntax as words, such as AND, an unclosed
+// quotation mark, or "title:" with nothing after it. It drops parts without a letter or digit. If
+// all parts are exclusions, Parse treats them as words, because a user who types "-Wall" searches
+// for that word. Parse ignores the text after the first [millrace.MaxQuery] code points.
 func Parse(text string) Query {
 	p := parser{rest: []rune(strings.ToValidUTF8(head(text, millrace.MaxQuery), " "))}
 	var q Query

@@ -17,15 +17,15 @@ const (
 	lengthPart = 0.75
 )
 
-// unaskedPart is the part of the score of a passage that the question excludes, if nothing else
-// matches.
+// unaskedPart is the factor for the score of a passage with an excluded word or phrase, if
+// exclusions are not a condition.
 const unaskedPart = 0.5
 
-// few is a number of passages. If fewer are found, the search uses meaning to find more, and
+// few is the number of passages below which the search also uses meaning to find passages, and
 // rank considers more candidates.
 const few = 10
 
-// deep is the number of the best passages by words that are also ranked by meaning.
+// deep is the number of passages, the best ones by words, that are also ranked by meaning.
 const deep = 300
 
 // ranked is a passage with its scores.
@@ -33,7 +33,7 @@ type ranked struct {
 	Detail
 	length    int
 	lexical   float64 // see plan.lexical
-	score     float64 // the order of the hits
+	score     float64 // determines the order of the hits
 	relevance float64
 }
 
@@ -41,7 +41,7 @@ type ranked struct {
 // maximum.
 func (p *plan) lexical(pa *Passage, average float64) float64 {
 	if p.total == 0 {
-		return 1 // the question has only filters, which the passage meets
+		return 1 // the question consists only of filters, which the passage meets
 	}
 	norm := saturation
 	if average > 0 {
@@ -128,7 +128,8 @@ func order(all []ranked, m Meaning) {
 	}
 	sortByScore(all, m, m.Vector)
 	if m.Vector != nil {
-		// The best passages describe the subject better than the question.
+		// Sort again with the best passages, which describe the subject better than the question
+		// alone.
 		sortByScore(all, m, feedback(all[:min(len(all), fedBack)], m))
 	}
 	best := all[0]
@@ -142,9 +143,9 @@ func order(all []ranked, m Meaning) {
 
 // chances maps the share of the question that a passage contains to the chance that one of the ten
 // best passages is relevant. The points are from isotonic regression over the questions of
-// Cranfield, CACM and CISI; for few of these questions does a passage contain more than 0.7.
-// Similarity affects the chance only if few words match, because it differs more between sites than
-// between good and bad answers.
+// Cranfield, CACM and CISI. For few of these questions, a passage contains more than 0.7.
+// Similarity affects the chance only if few words match, because it differs more between sites
+// than between good and bad results.
 var chances = [][2]float64{{0, 0}, {0.08, 0.05}, {0.2, 0.22}, {0.4, 0.32}, {0.55, 0.4}, {0.7, 0.58}, {0.85, 0.9}, {1, 1}}
 
 // relevance returns the chance between two points.
@@ -199,11 +200,11 @@ type chooser struct {
 	perPage    int
 	least      float64
 	duplicates bool // keep near-duplicates
-	sure       int  // number of passages to look up in the view; the rest is only counted
+	sure       int  // number of passages to look up in the view; others are only counted
 }
 
 // choose drops passages that are not relevant enough, near-duplicates of a better passage,
-// passages above the limit of their page, and passages that the view lacks.
+// passages above the limit per page, and passages that the view does not contain.
 func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
 	chosen := all[:0]
 	pages := make(map[int64]int)

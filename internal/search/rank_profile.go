@@ -15,10 +15,10 @@ const (
 	textWeight    = 1
 )
 
-// Profile is the encoded list of a passage's terms with their weights, for ranking. A term is
-// a hash of 19 bits and a weight of at most 31. Together they take two bytes in an average
-// passage. One term in 4,000 collides with another one of an average passage. A weight above
-// 31 would add at most 2 % to the score.
+// Profile is the encoded list of a passage's terms with their weights, for ranking. A term is a
+// hash of 19 bits and a weight of at most 31. In an average passage, a term takes two bytes, and
+// one in 4,000 other terms has the same hash as one of its terms. A weight above 31 would add at
+// most 2 % to the score.
 //
 // A profile starts with the number of terms as a varint. The rest is a sequence of bits, the
 // lowest of a byte first. The encoding of Elias and Fano finds a term without decoding the
@@ -55,7 +55,7 @@ func (p *profiler) profile() Profile {
 	n := 0
 	for _, e := range p.list {
 		if n > 0 && p.list[n-1]>>32 == e>>32 {
-			p.list[n-1] += e & math.MaxUint32 // a text has fewer than 2^32 words
+			p.list[n-1] += e & math.MaxUint32 // does not overflow, because a text has fewer than 2^32 words
 		} else {
 			p.list[n] = e
 			n++
@@ -96,7 +96,7 @@ type bitWriter struct {
 	n     int
 }
 
-// write appends the lowest n bits of v, at most 32. The others must be zero.
+// write appends the lowest n bits of v, at most 32. The other bits must be zero.
 func (w *bitWriter) write(v uint64, n int) {
 	w.bits, w.n = w.bits|v<<w.n, w.n+n
 	for ; w.n >= 8; w.n -= 8 {
@@ -115,7 +115,7 @@ func (w *bitWriter) close() []byte {
 // weight returns the weight of a term in the passage.
 func (p Profile) weight(hash uint32) int {
 	count, size := binary.Uvarint(p)
-	if size <= 0 || count > 8*uint64(len(p)) { // damaged
+	if size <= 0 || count > 8*uint64(len(p)) { // the profile is damaged
 		return 0
 	}
 	n, b := int(count), p[size:]
@@ -123,7 +123,7 @@ func (p Profile) weight(hash uint32) int {
 	end := n*low + n + 1<<(hashBits-low) // end of the high bits
 	high, at := int(hash>>low), n*low
 	for zeros := high; zeros > 0; {
-		// Each zero ends a value.
+		// Each zero ends the terms with one value of the high bits.
 		word, size := b.bits(at), min(wordBits, end-at)
 		if size <= 0 {
 			return 0
@@ -162,7 +162,7 @@ func (p Profile) level(at, i, n int) int {
 // wordBits is the number of bits that bits always returns.
 const wordBits = 57
 
-// bits returns the next wordBits bits or more, and zeros after the end.
+// bits returns the next wordBits bits or more. After the end, it returns zeros.
 func (p Profile) bits(at int) uint64 {
 	i := at / 8
 	if i+8 <= len(p) {

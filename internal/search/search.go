@@ -10,15 +10,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Index is one state of a site's index in a store. Its methods must agree with each other
-// during a search.
+// Index is one state of a site's index in a store. During a search, its methods must all return
+// the same state.
 type Index interface {
 	// Statistics returns the statistics of the whole site.
 	Statistics() Statistics
 	// Frequency returns the number of passages with a term.
 	Frequency(term string) (int, error)
-	// Terms calls f with each term that starts with a prefix, and the number of passages
-	// with it, in order. It stops if f returns false.
+	// Terms calls f with each term that starts with a prefix, in order, and the number of passages
+	// with the term. It stops if f returns false.
 	Terms(prefix string, f func(term string, n int) bool) error
 	// Match returns at most limit passages, sorted by id.
 	Match(m Match, limit int) ([]int64, error)
@@ -34,7 +34,7 @@ type Index interface {
 	// Hit sets the fields of a hit that the index stores, up to Text. It returns the
 	// language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
-	// Meaning returns the meaning of the question, which may depend on its terms.
+	// Meaning returns the meaning of the question. terms are the terms of the question.
 	Meaning(terms []string) (Meaning, error)
 	// Nearest returns the passages with the directions nearest to v, if the site is small
 	// enough.
@@ -43,7 +43,7 @@ type Index interface {
 
 // Meaning is the meaning of a question.
 type Meaning struct {
-	Vector Vector  // nil: meaning is not used
+	Vector Vector  // direction of the question; nil = meaning is not used
 	Weight float64 // weight of similarity; that of words is 1
 	Half   int     // number of words of a passage at which its similarity has half that weight
 	Note   error   // the reason why meaning is not used, if the user should know it
@@ -61,13 +61,13 @@ func (m Meaning) share(length int) float64 {
 type Statistics struct {
 	Passages  int
 	Length    float64  // length of an average passage, as in [Entry]
-	Languages []string // of the pages, the most common first
+	Languages []string // languages of the pages, the most common first
 }
 
 // Passage is the data of a passage for ranking by words.
 type Passage struct {
 	ID      int64
-	Length  int // as in [Entry]
+	Length  int // length, as in [Entry]
 	Profile Profile
 }
 
@@ -76,8 +76,8 @@ type Detail struct {
 	ID     int64
 	Page   int64  // id of the page
 	URL    string // URL of the page, relative to the base
-	Order  int    // in the page
-	Print  uint64 // see [Fingerprint]
+	Order  int    // position of the passage in the page
+	Print  uint64 // fingerprint of the text; see [Fingerprint]
 	Vector Vector // nil = none
 }
 

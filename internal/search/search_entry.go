@@ -12,8 +12,8 @@ const Format = 5
 
 // Text is the searchable text of a passage.
 type Text struct {
-	Title    string // of the page
-	Language string // of the page, BCP 47; "" = unknown
+	Title    string // title of the page
+	Language string // language of the page, BCP 47; "" = unknown
 	Headings []string
 	Text     string
 }
@@ -29,16 +29,16 @@ type Entry struct {
 	Title, Headings, Text string
 	Profile               Profile
 	// Length is the number of words without stop words. A word in the title or a heading counts
-	// as often as in the profile.
+	// several times, with its weight in the profile.
 	Length int
 }
 
-// Indexer creates the entries of passages. It is fastest if the passages of a page follow each
-// other. It is not safe for concurrent use.
+// Indexer creates the entries of passages. It is fastest if it gets the passages of a page one
+// after the other. It is not safe for concurrent use.
 type Indexer struct {
 	analyzer *Analyzer
 	profiler profiler
-	title    field // of the last passage; the next one usually has the same title
+	title    field // title of the last passage, which the next passage usually also has
 	headings field
 	text     field
 	seen     map[string]bool
@@ -104,7 +104,7 @@ func (x *Indexer) analyse(f *field, raw, language string) {
 			f.length++
 		}
 	}
-	// Put extra forms after all words, where they do not split phrases.
+	// Put extra forms after all words, so that they do not interrupt phrases.
 	f.terms = append(f.terms, x.extra...)
 	f.joined = strings.Join(f.terms, " ")
 }

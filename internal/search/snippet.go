@@ -11,13 +11,13 @@ import (
 // SnippetLength is the maximum length of a snippet in code points, without its ellipses.
 const SnippetLength = 240
 
-// maxMatches limits the work for a text that repeats one word.
+// maxMatches limits the work for a text that repeats a word very often.
 const maxMatches = 1 << 13
 
 // match is an occurrence of a term in a text.
 type match struct {
-	start, end int // bytes
-	at         int // code points before start
+	start, end int // byte offsets
+	at         int // number of code points before start
 	term       string
 	weight     float64
 }
@@ -103,7 +103,7 @@ func bestWindow(found []match) (first, last int) {
 			first, last, best = i, j, score
 		}
 	}
-	// Dropping an edge that is repeated inside leaves space for whole sentences.
+	// Drop matches at the edges that are repeated inside, to leave space for whole sentences.
 	clear(times)
 	for _, m := range found[first:min(last+1, len(found))] {
 		times[m.term]++
@@ -117,8 +117,9 @@ func bestWindow(found []match) (first, last int) {
 	return first, last
 }
 
-// extend extends a part of a text to the length of a snippet. It goes back to the start of the
-// sentence, if that is near, then forward over sentences, else over words.
+// extend extends a part of a text to the length of a snippet. It first moves the start back to
+// that of the sentence, if that is near. Then it moves the end forward over whole sentences, or
+// else over words.
 func extend(text string, start, end int) (int, int) {
 	if head(text, SnippetLength) == text {
 		return 0, len(text)
@@ -130,17 +131,16 @@ func extend(text string, start, end int) (int, int) {
 	back, used := backward(text, start, left, left/3, 1)
 	start, left = back, left-used
 	end = forward(text, end, left)
-	if end == len(text) && start > 0 { // use the space that the end does not need
+	if end == len(text) && start > 0 { // use the space that is left after the end
 		left = SnippetLength - utf8.RuneCountInString(text[start:end])
 		start, _ = backward(text, start, left, 0, left)
 	}
 	return start, end
 }
 
-// backward returns the start of a snippet whose words start at i. It prefers the start of a
-// sentence that is at most most characters before i, and goes back over at most the given number of
-// sentences. If there is no such start, it returns the start of a word at most few characters
-// before i.
+// backward returns the start of a snippet whose first match starts at i. It prefers the start of a
+// sentence, at most the given number of sentences and most characters before i. If there is no
+// such start, it returns the start of a word, at most few characters before i.
 func backward(text string, i, most, few, sentences int) (start, used int) {
 	start = i
 	for at, n, found := i, 0, 0; ; n++ {
@@ -161,8 +161,8 @@ func backward(text string, i, most, few, sentences int) (start, used int) {
 	}
 }
 
-// forward returns the end of a snippet that may grow by most characters. The end is that of a
-// sentence in the second half of these characters, else the end of a word.
+// forward returns the end of a snippet that may grow by a number of characters. It prefers the end
+// of a sentence in the second half of these characters. Otherwise it returns the end of a word.
 func forward(text string, i, most int) int {
 	word, sentence := i, 0
 	for at, n := i, 0; ; n++ {
@@ -256,7 +256,7 @@ func render(text string, start, end int, found []match) (string, [][2]int) {
 		out.WriteString("…")
 	}
 	at, space := start, false
-	// upTo writes the text up to i, and returns its length in the snippet.
+	// upTo writes the text up to i, and returns the length of the snippet so far.
 	upTo := func(i int) int {
 		for at < i {
 			r, n := utf8.DecodeRuneInString(text[at:])

@@ -34,22 +34,22 @@ import (
 type lexicon struct {
 	lang  string
 	stem  func(*snowballstem.Env) bool // nil = use light
-	latin bool                         // the language is written in Latin letters, or may be
+	latin bool                         // the language is, or may be, written in Latin letters
 	stops map[string]bool
 	env   *snowballstem.Env
-	// A cache of two generations: when young is full it becomes old, and old is dropped.
+	// A cache of two generations: when young is full, it becomes old, and old is dropped.
 	young, old map[string]analysed
-	// A cache of frequent words, each at its own index.
+	// A cache of frequent words. The index of a word is computed from its letters.
 	recent [maxRecent]analysed
 }
 
 type analysed struct {
-	raw  string // the word, in its own memory
+	raw  string // the word, not a substring of the text
 	term string // "" for a word without letters and digits
 	stop bool
 }
 
-// recentIndex returns the index of a word in recent, by its ends and its length.
+// recentIndex returns the index of a word in recent, from its first and last bytes and its length.
 func recentIndex(raw string) uint32 {
 	var h uint64
 	if n := len(raw); n >= 8 {
@@ -64,15 +64,15 @@ func recentIndex(raw string) uint32 {
 }
 
 const (
-	maxLexicon  = 1 << 13 // words of a generation
+	maxLexicon  = 1 << 13 // maximum number of words in a generation
 	recentBits  = 12
 	maxRecent   = 1 << recentBits
-	maxCached   = 32  // maximum size of a cached word
-	maxAnalysed = 512 // maximum size of an analysed word; longer words are truncated
+	maxCached   = 32  // maximum size of a cached word in bytes
+	maxAnalysed = 512 // maximum size of an analysed word in bytes; longer words are truncated
 )
 
-// Names for languages without a stemmer or stop list. A language is written in Latin letters,
-// or in another script, where a word in Latin letters is probably English.
+// Names for languages without a stemmer or stop list: those in Latin letters, and those in another
+// script, in which a word in Latin letters is probably English.
 const (
 	otherLatin   = "latin"
 	otherScripts = "scripts"
@@ -187,7 +187,7 @@ func (l *lexicon) remembered(raw string) analysed {
 	w, ok := l.old[raw]
 	if !ok {
 		w = l.analyse(raw)
-		// Do not keep the whole text in memory.
+		// Clone the word, because a substring would keep the whole text in memory.
 		w.raw = strings.Clone(raw)
 	}
 	if len(l.young) >= maxLexicon {
@@ -197,8 +197,8 @@ func (l *lexicon) remembered(raw string) analysed {
 	return w
 }
 
-// analyse returns the term of a word. It applies NFKC and case folding, stems the word, and
-// then removes diacritics, which stemmers need.
+// analyse returns the term of a word. It applies NFKC and case folding, stems the word, and only
+// then removes diacritics, because stemmers need them.
 func (l *lexicon) analyse(raw string) analysed {
 	word := raw
 	if len(raw) > maxAnalysed {
@@ -260,7 +260,7 @@ func (l *lexicon) snowball(stem func(*snowballstem.Env) bool, folded string) str
 type script uint8
 
 const (
-	noScript script = iota // digits in it, or no inflection
+	noScript script = iota // the word contains digits, or its script has no inflection
 	latinScript
 	otherScript
 )
@@ -282,9 +282,9 @@ func scriptOf(folded string) script {
 	return found
 }
 
-// light is the stemmer for languages without a stemmer of their own. Up to twice, it removes
-// one or two final vowels, with the consonant after them if it is a common one. At least four
-// letters remain.
+// light is the stemmer for languages without a stemmer of their own. Up to twice, it removes one
+// or two final vowels, and the consonant after them if it is a common one. It keeps at least four
+// letters.
 func light(folded string) string {
 	runes := []rune(plain(folded))
 	for range 2 {

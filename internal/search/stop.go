@@ -1,7 +1,8 @@
 package search
 
-// askingWords returns the words of a language that people use to ask a question, but that do not
-// name its subject. Texts also use these words in other senses, so only questions omit them.
+// askingWords returns the words of a language that belong to the form of a question, not to its
+// subject, such as "find". They are removed only from questions, because texts also use them in
+// other senses.
 func askingWords(lang string) string {
 	switch lang {
 	case "en":

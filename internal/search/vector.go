@@ -8,7 +8,7 @@ import (
 // Vector is the encoded direction of a text in a space of meaning: one signed byte for each
 // dimension, then the inverse of their Euclidean length as a little-endian float32. Vectors of
 // different models are not comparable. The similarity of vectors of different sizes is zero.
-// Nil has no direction.
+// A nil vector has no direction.
 type Vector []byte
 
 // vectorTail is the size of the float32 after the dimensions.
@@ -19,7 +19,7 @@ const vectorTail = 4
 func NewVector(x []float32) Vector {
 	var top float64
 	for _, f := range x {
-		// Every comparison with a NaN is false.
+		// A NaN differs from itself.
 		if f != f || math.IsInf(float64(f), 0) {
 			return nil
 		}
@@ -66,7 +66,7 @@ func Similarity(a, b Vector) float64 {
 	}
 	c := float64(s0+s1+s2+s3) * float64(v32(a[n:])) * float64(v32(b[n:]))
 	if c != c {
-		return 0 // not a Vector
+		return 0 // invalid vector
 	}
 	return min(1, max(-1, c))
 }
