@@ -52,8 +52,8 @@ func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return from
 }
 
-// suspect logs once that a proxy may be missing from the trusted ones. Behind such a proxy, all
-// clients have one address, so bots cannot be verified by address.
+// suspect logs once that a proxy may be missing in the list of trusted proxies. Behind such a
+// proxy, all clients have one address, so bots cannot be verified by address.
 func (q *Request) suspect() {
 	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
 		q.guard.log.Warn("ignored X-Forwarded-For from an untrusted address; if it is your proxy, add it to proxies", "address", q.address)
@@ -69,7 +69,7 @@ func trusts(proxies []netip.Prefix, a netip.Addr) bool {
 
 // ParseAddress parses an IP address with an optional port. It drops the zone.
 func ParseAddress(s string) netip.Addr {
-	// Check the form first, because an error of the parser is expensive.
+	// Check the form first, because the parser's errors are expensive to create.
 	if strings.Count(s, ":") == 1 || strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "]") {
 		a, _ := netip.ParseAddrPort(s) // the zero value is invalid
 		return a.Addr().Unmap().WithZone("")

@@ -13,8 +13,9 @@ import (
 
 // Agents checks the signatures of requests.
 type Agents interface {
-	// Verify returns the host whose keys signed a request, or "" if it is unsigned. ErrUnavailable:
-	// the keys are temporarily unavailable. Any other error describes the fault of the signature.
+	// Verify returns the host whose keys signed a request, or "" if it is unsigned. It returns
+	// ErrUnavailable if the keys are temporarily unavailable. Any other error describes the fault
+	// of the signature.
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
@@ -29,8 +30,8 @@ type Identity struct {
 // mostWhy is the maximum length of Identity.Why.
 const mostWhy = 300
 
-// Verify returns the sender of the request. It verifies the signature once, which
-// may fetch the keys.
+// Verify returns the sender of the request. It verifies the signature only once, and may fetch the
+// keys for that.
 func (q *Request) Verify() Identity {
 	if q.identified || q.guard.bots == nil {
 		return q.id

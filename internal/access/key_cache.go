@@ -21,7 +21,7 @@ import (
 type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
-	// clock returns the time of the store's clock, which determines when keys expire.
+	// clock returns the time of the store, which determines when keys expire.
 	clock func() time.Time
 	own   atomic.Pointer[store.Key] // see OwnKey; nil if none
 
@@ -36,10 +36,10 @@ type keyCache struct {
 
 const (
 	keysFor    = time.Second           // lifetime of the cached keys
-	keysNew    = 50 * time.Millisecond // lifetime for an unknown key, which may be new
-	keysShare  = 20                    // reads for unknown keys take at most this fraction (1/keysShare) of the time
+	keysNew    = 50 * time.Millisecond // lifetime if the requested key is unknown, because it may be new
+	keysShare  = 20                    // reads for unknown keys take at most 1/keysShare of the time
 	keysWait   = 5 * time.Second       // time limit of a read
-	keysFailed = 30                    // number of failed reads in a row after which all leases end
+	keysFailed = 30                    // failed reads in a row after which all leases end
 )
 
 // lease is a request that ends when its key is no longer valid.
@@ -53,8 +53,8 @@ func newKeyCache(keys store.Keys) *keyCache {
 	return &keyCache{keys: keys, now: time.Now, clock: time.Now, leases: make(map[*lease]struct{})}
 }
 
-// bucket returns the index of a hash. The timing of a lookup reveals only a part of the hash, and a
-// client cannot choose the digits of a hash.
+// bucket returns the index of the bucket of a hash. The time of a lookup reveals only this part of
+// the hash, and a client cannot choose the digits of a hash.
 func bucket(h store.KeyHash) (n uint64) {
 	for _, b := range h[:8] {
 		n = n<<8 | uint64(b)
@@ -72,7 +72,7 @@ func (k *keyCache) find(ctx context.Context, hash store.KeyHash) (*store.Key, er
 	if key := k.cached(hash); key != nil {
 		return key, nil
 	}
-	// The key may be new.
+	// The key may have been created since the last read.
 	if err := k.refresh(ctx, max(keysNew, keysShare*k.took)); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func Denied(text string) error {
 // errUnknown is the error for a key that may be a guess.
 var errUnknown = Denied("unknown key")
 
-// errGuarded is the error for requests that cannot have a key.
+// errGuarded is the error for content that needs a key, on a site that has no keys.
 var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this request needs a key"}
 
 const noKey = "this request needs a key; send it as Authorization: Bearer KEY"
@@ -227,8 +227,8 @@ func bearer(h http.Header) (string, error) {
 	return strings.TrimLeft(token, " "), nil
 }
 
-// key returns the valid key of a request. Otherwise, it returns the error for the response if a key
-// is required. owned reports that the owner sent the request.
+// key returns the key of a request, if it is valid. Otherwise, it returns the error for the
+// response, in case the request needs a key. owned reports that the owner sent the request.
 func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.Key, error) {
 	token, err := bearer(h)
 	switch {
@@ -266,7 +266,7 @@ func lacking(scope millrace.Scope) error {
 	}
 }
 
-// keyLike is the minimum length at which a prefix of a key counts as a key.
+// keyLike is the minimum length at which the beginning of a key counts as a key.
 const keyLike = 24
 
 // HoldsKey reports whether a part of a URL looks like a key, plain or percent-encoded.
@@ -326,7 +326,7 @@ func Redact(part string) string {
 	return part
 }
 
-// may returns the key of a request if it has the scope.
+// may returns the key of a request if the key has the scope.
 func (q *Request) may(scope millrace.Scope) (*store.Key, error) {
 	if !q.asked {
 		q.asked = true

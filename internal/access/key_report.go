@@ -22,7 +22,7 @@ type KeyReport struct {
 	Key     string           `json:"key,omitempty"`     // the key, only when it is created
 }
 
-// ReportKeys describes keys.
+// ReportKeys returns the reports of keys.
 func ReportKeys(keys []store.Key, now time.Time) []KeyReport {
 	date := func(t time.Time) *time.Time {
 		if t.IsZero() {

@@ -17,8 +17,8 @@ type pacing struct {
 // total is the client of the total limit.
 var total = Client{bot: "total"}
 
-// newPacing returns the speed limits, or nil if both are zero. Slow responses may take only a part
-// of the slots, and one client only a part of these.
+// newPacing returns the speed limits, or nil if both are zero. places is the number of slots for
+// requests: slow responses may take only a part of them, and one client only a part of those.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil

@@ -24,7 +24,7 @@ const (
 	wide      = 16 // limit of a network, as a multiple of the limit of one client
 )
 
-// limits holds the token buckets of clients. Each replica grants a part of each quota.
+// limits holds the token buckets of clients. Each replica enforces its share of each quota.
 type limits struct {
 	now      func() time.Time
 	replicas func() int
@@ -37,10 +37,10 @@ type limits struct {
 
 // quota is a rate limit per client.
 type quota struct {
-	number int        // identifies the quota
+	number int        // identifies the quota in the keys of buckets
 	rate   rate.Limit // units per second
 	burst  int        // maximum units at once, at least 1
-	least  int        // minimum burst of a replica's part of the quota
+	least  int        // minimum burst of a replica's share of the quota
 	name   string     // name in RateLimit fields
 }
 
@@ -56,7 +56,7 @@ func (q *quota) policy(b *rate.Limiter) string {
 	return `"` + q.name + `";q=` + strconv.Itoa(b.Burst()) + ";w=" + strconv.FormatInt(max(1, window), 10)
 }
 
-// Numbers of the quotas. Those of bot rules start at the last number.
+// Numbers of the quotas. The quotas of bot rules have the last number and those after it.
 const (
 	quotaContent = iota + 1
 	quotaGuesses
@@ -144,7 +144,7 @@ func until(b *rate.Limiter, now time.Time, n int) time.Duration {
 	return max(0, time.Duration(math.Ceil(lacking/float64(b.Limit())*float64(time.Second))))
 }
 
-// spent returns the time until the client may send a request, or 0 if it may send one now.
+// spent returns the time until the client may send another request, or 0 if it may send one now.
 func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -176,7 +176,7 @@ func tooMany(text string, wait time.Duration) error {
 	}
 }
 
-// Charge counts the request once against the content limit.
+// Charge counts the request against the content limit, unless it is already counted.
 func (q *Request) Charge() error {
 	if q.guard.rate == nil || q.charged || q.Owned {
 		return nil
@@ -193,7 +193,7 @@ func (q *Request) count(of *quota, c Client) error {
 		q.counts++
 	}
 	if wait > 0 {
-		return tooMany("too many requests; slow down", wait)
+		return tooMany("too many requests; send fewer requests per second", wait)
 	}
 	return nil
 }

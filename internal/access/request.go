@@ -46,8 +46,8 @@ type Options struct {
 	MaxSearches int // maximum number of concurrent searches; others wait and then get 429; 0 = half the processors
 	MaxWork     int // maximum number of concurrent requests that a cache cannot serve; others wait; 0 = all processors but one
 
-	// Replicas are the processes that share the keys and the limits; each process grants a part of
-	// a limit. nil = only this process.
+	// Replicas are the processes that share the keys and the limits; each process enforces its
+	// share of a limit. nil = only this process.
 	Replicas *replica.Replicas
 
 	Now    func() time.Time // clock of the limits; nil = time.Now
@@ -126,7 +126,8 @@ func (g *Guard) Signed(r *http.Request) bool {
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
 
-// Request represents one request, with its sender, its permissions, and the record of its response.
+// Request represents one request, with its sender, its permissions, and the record of its
+// response.
 type Request struct {
 	Record
 	guard *Guard
@@ -138,7 +139,7 @@ type Request struct {
 	key        *store.Key
 	keyErr     error
 	began      time.Time // start of its turn; zero = none
-	inside     bool      // the request has a slot
+	inside     bool      // the request holds a slot
 	crowded    func()    // releases a slot of crowd; nil = none
 	located    bool      // address is set
 	address    netip.Addr
@@ -146,7 +147,7 @@ type Request struct {
 	id         Identity
 	paced      bool // the body is sent slowly
 	standings  [2]standing
-	counts     int // length of standings
+	counts     int // number of standings in use
 }
 
 // Request returns a new request.
@@ -171,7 +172,7 @@ type Record struct {
 	SitePage bool  // a page or file of the site itself; Of.Page is the path of a page
 	Broken   bool  // the response was interrupted
 	Quiet    bool  // the response is not recorded
-	// Listens reports that the request is a stream, whose duration is not meaningful.
+	// Listens reports that the request is a stream, whose duration is not recorded.
 	Listens bool
 }
 

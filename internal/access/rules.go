@@ -21,7 +21,7 @@ const (
 	Forbid                        // respond with 403
 )
 
-// Classes that are not in the table of bots.
+// Names of classes that the table of bots does not contain.
 const (
 	ClassBots       = "bots"       // any client that identifies itself as a bot
 	ClassUnverified = "unverified" // a bot without proof of its name
@@ -111,7 +111,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 		return nil, nil
 	}
 	c := &botRules{table: table, byBot: make(map[*bots.Bot]*rule), hosts: make(map[string]*rule)}
-	// Ordered from the least specific to the most, so the last one applies.
+	// The least specific rules come first, so that more specific ones overwrite them.
 	bySpecificity := make([][]*rule, 4)
 	seen := make(map[string]bool)
 	for _, r := range rules {
@@ -229,13 +229,13 @@ func (c *botRules) of(id Identity) *rule {
 		r = stricter(r, c.unverified)
 	}
 	if id.Identification == bots.Forged {
-		// A false name must not bypass the rule for bots.
+		// A false name must not bypass the rule for all bots.
 		r = stricter(r, c.bots)
 	}
 	return r
 }
 
-// TurnedAway is the error for a request refused by a bot rule.
+// TurnedAway is the error for a request that a bot rule refuses.
 type TurnedAway struct {
 	Rule
 	Identity

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Slots limits long requests: streams, slow responses, and the second half of all requests. Any
-// client can take slots of the first half, because all clients behind an untrusted proxy count as
-// one. The second half is for clients with few requests.
+// Slots limits long requests: streams, slow responses, and the second half of all requests. A
+// single client can take all slots of the first half, because all clients behind an untrusted
+// proxy count as one. The second half is for clients with few requests.
 type Slots struct {
 	most    int
 	changed func(open int) // nil = not called

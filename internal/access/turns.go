@@ -66,7 +66,7 @@ func (t *turns) take(ctx context.Context, c Client, limit time.Duration) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w.place < 0 { // the request has got its turn meanwhile
+	if w.place < 0 { // the request got its turn in the meantime
 		t.pass()
 	} else {
 		heap.Remove(&t.waiting, w.place)
@@ -84,7 +84,7 @@ func (t *turns) give(c Client, took time.Duration) {
 	t.pass()
 }
 
-// pass gives a turn to the next request. The caller holds the lock.
+// pass gives a turn to the next waiting request. The caller holds the lock.
 func (t *turns) pass() {
 	if len(t.waiting) == 0 {
 		t.free++

@@ -51,8 +51,8 @@ type Bot struct {
 	Purpose Purpose
 	Agents  []string // hosts in the Signature-Agent field of its signed requests
 	Ranges  string   // URL of its published addresses; "" = none
-	// RobotsOnly reports whether the token is only for robots.txt. There it controls the use
-	// of pages that another bot fetches.
+	// RobotsOnly reports whether the token is only for robots.txt, where it controls the use of
+	// pages that another bot fetches.
 	RobotsOnly bool
 	// People reports whether people read the pages, unchanged or as a link preview, without a
 	// model.
@@ -208,12 +208,12 @@ type known struct {
 	bot   *Bot
 }
 
-// remembered is the size of the cache. At any time, a site has few different user agents.
+// remembered is the size of the cache. At any time, few different user agents visit a site.
 const remembered = 1024
 
-// Identify returns the bot that a user agent names. If the user agent declares another bot,
-// Identify returns [Other]; for a browser, it returns nil. It uses the first name, except
-// after "like", and ignores names of Android devices. Identify caches results.
+// Identify returns the bot that a user agent names. If the user agent declares a bot that is not
+// in the table, Identify returns [Other]; for a browser, it returns nil. It uses the first name,
+// but not one after "like", and ignores names of Android devices. Identify caches results.
 func (t *Table) Identify(userAgent string) *Bot {
 	if userAgent == "" {
 		return nil
@@ -236,7 +236,7 @@ func (t *Table) identify(userAgent string) *Bot {
 	for at := 0; at < len(userAgent); {
 		if lower[userAgent[at]] == 0 {
 			if userAgent[at] == '+' && strings.HasPrefix(userAgent[at:], "+http") {
-				found = Other // a URL with information
+				found = Other // the URL of a page about the bot
 			}
 			if userAgent[at] == ')' {
 				device = false
@@ -308,8 +308,8 @@ func tokenByte(c byte) bool {
 // name a bot.
 func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
 
-// declares reports whether a word in lower case declares a bot. Such a word contains "bot" or
-// "er".
+// declares reports whether a word in lower case declares a bot. All such words contain "bot" or
+// "er", which is checked first.
 func declares(word string) bool {
 	if strings.HasPrefix(word, "cubot") {
 		return false // a brand of phones

@@ -202,7 +202,7 @@ func (s *spans) contain(a netip.Addr) bool {
 	return i > 0 && a.BitLen() == all[i-1].to.BitLen() && !all[i-1].to.Less(a)
 }
 
-// rangeFile is a file of addresses with its content.
+// rangeFile is a file of addresses with its parsed content.
 type rangeFile struct {
 	RangeFile
 	bots     []*Bot
@@ -211,7 +211,7 @@ type rangeFile struct {
 	networks []netip.Prefix
 }
 
-// reread is the interval of checking the files of addresses.
+// reread is the interval at which the files of addresses are checked for changes.
 const reread = 10 * time.Second
 
 // add reads a file of addresses.
@@ -247,7 +247,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	if info.Size() == f.size && info.ModTime().Equal(f.modified) && f.networks != nil {
 		return false, nil
 	}
-	// Set these first, so that an error of the file is logged once.
+	// Set these first, so that an error in the file is logged only once.
 	f.size, f.modified = info.Size(), info.ModTime()
 	networks, err := ReadRanges(file)
 	if err != nil {

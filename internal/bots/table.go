@@ -1,7 +1,7 @@
 package bots
 
 // builtIn is the built-in table in the format of [Read], from the documentation of operators.
-// For a crawler with several purposes, it lists the original purpose.
+// For a crawler with several purposes, it lists the first one that the operator announced.
 const builtIn = `
 GPTBot                       openai       training ranges=https://openai.com/gptbot.json
 OAI-SearchBot                openai       search   ranges=https://openai.com/searchbot.json

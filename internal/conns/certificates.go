@@ -38,9 +38,9 @@ type stamp struct {
 
 // Intervals of Run.
 const (
-	certEvery = 5 * time.Second     // between two checks of the files
+	certEvery = 5 * time.Second     // interval of the checks of the files
 	certWarn  = 14 * 24 * time.Hour // warnings start this long before the expiry
-	certAgain = 24 * time.Hour      // between two warnings
+	certAgain = 24 * time.Hour      // interval of the warnings
 )
 
 // LoadCertificates reads a certificate chain and its key, both PEM. log may be nil.
@@ -61,7 +61,7 @@ func LoadCertificates(cert, key string, log *slog.Logger) (*Certificates, error)
 func (c *Certificates) Use(cert, key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	seen := [2]stamp{stampOf(cert), stampOf(key)} // before reading, so that no change is missed
+	seen := [2]stamp{stampOf(cert), stampOf(key)} // taken before reading, so that no change is missed
 	if err := c.read(cert, key); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (c *conn) release() {
 const collected = 2 << 10
 
 // Write writes part of a response's body. It sends a complete body together with its header in one
-// system call. Data that net/http has buffered follows at the end of the request.
+// system call. Data that net/http has buffered is sent at the end of the request.
 func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
 	if len(b) <= collected || !isComplete(w.Header()["Content-Length"], len(b)) {
 		return w.Write(b)

@@ -17,12 +17,12 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Limit returns a listener with at most most connections. If the table is full, a new connection
-// replaces another one, see [limited.victim]. If none can be replaced, Limit sends words, if any,
-// on the new connection and closes it. While more than a sixteenth of the connections wait for
-// their first request, Limit closes a new connection from an address that already has several of
-// these. If the process has as many files open as the system allows, Limit closes connections as
-// in a full table. The server must use [State].
+// Limit returns a listener with at most the given number of connections. If there are as many, a
+// new connection replaces another one, see [limited.victim]. If none can be replaced, Limit sends
+// words, if any, on the new connection and closes it. While more than a sixteenth of the
+// connections wait for their first request, Limit closes a new connection from an address that
+// already has several of these. If the process has as many open files as the system allows, Limit
+// closes connections in the same way. The server must use [State].
 func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool, log *slog.Logger) net.Listener {
 	return &limited{Listener: ln, most: most, words: words, proxy: proxy, log: log, each: make(map[netip.Addr]*holder), began: time.Now()}
 }
@@ -35,13 +35,13 @@ type limited struct {
 	log     *slog.Logger
 	began   time.Time
 	refused atomic.Int64
-	spare   sync.Pool // of *[bufferSize]byte
+	spare   sync.Pool // unused buffers, as *[bufferSize]byte
 
 	mu    sync.Mutex
 	open  int
 	fresh int                    // number of connections without a first request
 	each  map[netip.Addr]*holder // holders by address, for IPv6 by network; all proxies share the zero address
-	freed time.Time              // of the last log message of free
+	freed time.Time              // time of the last log message of free
 }
 
 // state is the event for which a connection waits.
@@ -93,8 +93,8 @@ func (c *conn) leave() {
 	}
 }
 
-// few is the maximum number of fresh connections of an address while many are fresh, if the oldest
-// of these waits for bytes.
+// few is the maximum number of fresh connections of an address while many connections are fresh,
+// if the address's oldest one waits for bytes.
 const few = 4
 
 // enter takes a slot for a connection, if one is available. flood reports that many connections are
@@ -122,8 +122,8 @@ func (l *limited) enter(c *conn) (entered, flood bool) {
 	return true, false
 }
 
-// replace closes the connection that a new one of an address replaces, if there is one. The lock
-// is held.
+// replace closes the connection that a new connection from an address replaces, if any, and
+// reports whether it did. The caller holds the lock.
 func (l *limited) replace(from netip.Addr, full bool) bool {
 	out := l.victim(from, full)
 	if out != nil {
@@ -133,7 +133,7 @@ func (l *limited) replace(from netip.Addr, full bool) bool {
 	return out != nil
 }
 
-// free closes an eighth of the connections, because err says that no more files can be opened.
+// free closes an eighth of the connections, because err reports that no more files can be opened.
 func (l *limited) free(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,11 +146,12 @@ func (l *limited) free(err error) {
 	}
 }
 
-// victim returns the connection that a new one of an address replaces: the first in the order
-// of states of the address with the most in that state. An address loses an active one only to an
-// address with at least two less. Proxies lose no active one, and others only if no address has
-// two in that state. If the table is not full, it is a fresh connection that waits for bytes. nil =
-// none. The caller holds the lock.
+// victim returns the connection that a new connection from an address replaces, or nil. It takes
+// the first state in which a connection can be replaced, and in that state the oldest connection
+// of the address with the most. An address loses an active connection only to an address with at
+// least two fewer. Proxies lose no active connection, and others only if no address has two in
+// that state. If the table is not full, the victim is a fresh connection that waits for bytes. The
+// caller holds the lock.
 func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 	most, last := 0, active
 	if !full {
@@ -240,15 +241,15 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// maxRefused is the maximum number of connections above the limit that receive a response at the
-// same time.
+// maxRefused is the maximum number of connections above the limit that get a response at the same
+// time.
 const maxRefused = 256
 
-// refuse sends a response and closes the connection. It first waits briefly for the client's data,
-// because closing a connection with unread bytes would drop the response.
+// refuse sends a response and closes the connection. Between these, it waits briefly for the
+// client's data, because closing a connection with unread bytes would drop the response.
 func (l *limited) refuse(c net.Conn) {
 	defer l.refused.Add(-1)
-	defer func() { _ = c.Close() }() // nothing more to send
+	defer func() { _ = c.Close() }() // nothing is left to send
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte(l.words)); err != nil {
 		return
@@ -284,8 +285,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// waits reports whether the connection waits for bytes, rather than only for its goroutine to read
-// them.
+// waits reports whether the connection waits for bytes of the client. It returns false if bytes
+// have arrived and its goroutine has not read them yet.
 func (c *conn) waits() bool {
 	at := time.Duration(c.reads.Load())
 	return at > 0 && time.Since(c.l.began)-at >= time.Millisecond

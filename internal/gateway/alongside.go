@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// PagePath is the path, below the endpoint base, at which a web server that runs alongside asks how
-// to handle a request. It sends the header of that request, and
+// PagePath is the path, below the endpoint base, to which a web server alongside sends a request
+// to find out who answers a request that it has received. It sends the header of that request, and
 //
 //	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the request
 //
@@ -21,13 +21,13 @@ import (
 //
 //	403 with Millrace-Answer   millrace answers the request: a document, Markdown by
 //	                           negotiation, or a refusal; pass it on
-//	204                        the site answers the request; the response gets the fields
-//	                           of this one, and Millrace-Elements before the end of its head
+//	204                        the site answers the request; the web server adds the fields of this response, and Millrace-Elements before the end of the head
 //
 // With the query "caddy", 404 replaces 204, because Caddy's forward_auth hides the header of a 204.
 const PagePath = "/.millrace/page"
 
-// page serves PagePath. For other clients than the web server alongside, the path does not exist.
+// page serves PagePath. It responds only to the web server alongside; for other clients, the path
+// does not exist.
 func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	if w.inner == nil || w.inner.URL.Path != PagePath {
 		return false, nil
@@ -35,7 +35,7 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	if from := access.ParseAddress(r.RemoteAddr); !from.IsLoopback() && !g.guard.Trusted(from) {
 		return false, nil
 	}
-	w.Quiet, w.silent = true, true // the request itself is recorded if it is passed on
+	w.Quiet, w.silent = true, true // if the web server passes the request on, it is recorded then
 	u, err := url.ParseRequestURI(r.Header.Get("X-Forwarded-Uri"))
 	if err != nil || !strings.HasPrefix(u.Path, "/") || proxy.IsRead(r) {
 		reply.Text(w, r, http.StatusNoContent, "")

@@ -13,12 +13,12 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// response records the status and size of a response. Requests reuse responses.
+// response is a response writer that records the status and the size. Later requests reuse it.
 type response struct {
 	http.ResponseWriter
 	status int // 0 = no response yet
 	bytes  int64
-	silent bool // the request is the owner's: no policy fields, not counted
+	silent bool // the owner has sent the request: the response has no policy fields and is not counted
 	keyed  bool // the response depends on the key, so only private caches may store it
 	start  time.Time
 	access.Request

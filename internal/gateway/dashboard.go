@@ -39,7 +39,7 @@ func mount(at string) (string, error) {
 	return p, nil
 }
 
-// special reports whether a character has a meaning in a path or pattern.
+// special reports whether a character may have a special meaning in a path or pattern.
 func special(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._~/", c)
 }
@@ -89,7 +89,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	in, ok := strings.CutPrefix(g.mount, g.base)
 	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.EndpointBase) {
 		last := len(in) - 1
-		// The first URLs at or after the path itself, the path with "/", and all paths below
+		// Check the first URLs at or after the path itself, the path with "/", and all paths below
 		// it.
 		for _, before := range []string{in[:last] + string(in[last]-1), in + "."} {
 			for page, err := range ed.View.Scan(ctx, millrace.Scan{After: canon.Absolute(site.Base, before+"\x7f"), Limit: 1}) {
@@ -149,7 +149,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 }
 
 // clean reports whether a path has no empty, "." or ".." segments. With such segments, a handler
-// that cleans paths could leave its directory.
+// that cleans paths could serve files outside of its folder.
 func clean(p string) bool {
 	return path.Clean(p) == p || path.Clean(p)+"/" == p
 }

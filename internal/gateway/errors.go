@@ -58,7 +58,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		h.Set("Retry-After", "5")
 	}
 	if status == http.StatusRequestEntityTooLarge {
-		h.Set("Connection", "close") // the rest of the body is unread
+		h.Set("Connection", "close") // a part of the body is unread
 	}
 	if why, ok := errors.AsType[*access.Refusal](err); ok {
 		if why.Challenge != "" {
@@ -77,7 +77,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	h := w.Header()
 	reqErr := requestError(err)
 	if reqErr != nil && reqErr.Code == "" {
-		err = nil // each protocol has its own text for this error
+		err = nil // each protocol provides its own text for this error
 	}
 	if header, body, proto, ok := g.form(r, status, err); ok {
 		guarded := proto.Guarded
@@ -105,7 +105,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	reply.Error(w, r, status, reqErr)
 }
 
-// form returns an error in the form of its protocol, if the protocol has one.
+// form returns an error in the format of the protocol at the path, if the protocol defines one.
 func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, proto *edition.Protocol, ok bool) {
 	inner := basepath.Under(r, g.endpointBase)
 	if inner == nil || g.server == nil {
@@ -141,11 +141,12 @@ func requestError(err error) *millrace.RequestError {
 	return reqErr
 }
 
-// askToSign requests a signature by Web Bot Auth (RFC 9421, section 5).
+// askToSign is the value of Accept-Signature that requests a signature by Web Bot Auth (RFC 9421,
+// section 5).
 const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
 
-// turnAway refuses a bot with a problem document (RFC 9457). The document has the rule, the fault
-// of the signature, and links to the terms, the price and the owner.
+// turnAway refuses a bot with a problem document (RFC 9457). The document contains the rule, the
+// fault of the signature, and links to the terms, the price and the owner.
 func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 	status := http.StatusForbidden
 	if e.Action == access.PaymentRequired {

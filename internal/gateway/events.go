@@ -20,7 +20,7 @@ import (
 // pageProtocol is the protocol of the site's own pages and files in events.
 const pageProtocol = "html"
 
-// guess sets the subject of a request that is refused before its document is looked up.
+// guess sets the probable subject of a request that is refused before its document is looked up.
 func (g *Gateway) guess(w *response, r *http.Request) {
 	if !g.timed || g.server == nil {
 		return
@@ -66,7 +66,7 @@ func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.Of, w.Made, w.Sized = of, true, true
-	w.Quiet = scope != millrace.ScopeRead // a report of changes does not read content
+	w.Quiet = scope != millrace.ScopeRead // a request that announces changes does not read content
 }
 
 // signing is the number of signatures that are verified concurrently after their responses, and
@@ -95,7 +95,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	}
 	g.complete(&e, w, r)
 	if wait {
-		// Verify a signature in the background, since it may take a while.
+		// Verify a signature in the background, because that may take long.
 		select {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)
@@ -119,7 +119,7 @@ func family(b *bots.Bot) string {
 	return label(b.Family)
 }
 
-// by sets the client of an event.
+// by sets the fields of an event that describe the client.
 func by(e *store.Event, id access.Identity) {
 	e.Bot, e.Family = id.Bot.Token, id.Bot.Family
 	if e.Bot == "" {
@@ -133,7 +133,7 @@ func by(e *store.Event, id access.Identity) {
 	}
 }
 
-// outline returns the event for a response, without its subject.
+// outline returns the event for a response, without the subject.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	of := &w.Of
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
@@ -158,7 +158,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 		e.Endpoint = store.EndpointFetch
 	default:
 		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
-			e.Protocol = access.SiteProtocol // every crawler fetches it, so it does not count for the protocol that writes it
+			e.Protocol = access.SiteProtocol // every crawler fetches this document, so it does not count for the protocol that writes it
 		}
 	}
 	return e
@@ -199,7 +199,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 		e.Size = e.Bytes
 	}
 	if of.Page != "" && takesPlain(r) {
-		e.Received = -1 // the client would also get the HTML uncompressed
+		e.Received = -1 // the client would also have received the HTML uncompressed
 	}
 	if of.Continuation {
 		e.HTML = -1 // the first part has counted the page

@@ -24,8 +24,8 @@ import (
 
 // Options configure a [Gateway]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site's pages. Only its path is used, which the paths of requests
-	// include. If empty, the root.
+	// Base is the base URL of the site's pages. Only its path is used; the paths of requests
+	// include it. If empty, the root.
 	Base string
 	// EndpointBase is the base URL of the machine documents. If empty, Base.
 	EndpointBase string
@@ -40,10 +40,10 @@ type Options struct {
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
-	// Healthy returns an error if the site must not get requests. If nil, the site is always
+	// Healthy returns an error if the site should not get requests. If nil, the site is always
 	// healthy.
 	Healthy func() error
-	// Status returns lines about this process for /readyz, once there is an edition; nil = none.
+	// Status returns lines about this process for /readyz, when there is an edition; nil = none.
 	Status func(ctx context.Context) []string
 
 	// Access limits requests. New sets its Policy and Log.
@@ -61,7 +61,7 @@ type Options struct {
 
 	// Events receives one event per response to a bot, after the response is sent; nil = none.
 	// Record must not block. Requests of the owner and of clients that are not bots cause no
-	// events. The field HTML of an event is -1 for a continuation of a page, else 0.
+	// events. The field HTML of an event is -1 for the continuation of a page, otherwise 0.
 	Events interface{ Record(e store.Event) }
 
 	// Policy is the usage policy, which responses and robots.txt declare; nil = none. robots.txt
@@ -109,7 +109,7 @@ const maxBody = 64 << 10
 // Gateway serves a site. It is an [http.Handler].
 type Gateway struct {
 	server       *edition.Server
-	base         string // paths without the "/" at the end
+	base         string // paths without the trailing "/"
 	endpointBase string
 	origin       http.Handler
 	front        *proxy.Proxy // the origin, if it is a proxy
@@ -118,8 +118,8 @@ type Gateway struct {
 	requests     *requestLog
 	guard        *access.Guard
 	header       *policy.Header   // nil = no policy
-	site         *sites.Documents // nil = no edition
-	pages        *proxy.Pages     // nil = no edition
+	site         *sites.Documents // nil = no edition server
+	pages        *proxy.Pages     // nil = no edition server
 	o            Options
 	steps        []step
 	serves       bool // a protocol handles requests itself
@@ -231,7 +231,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)
 		}
-		if !w.Broken { // a broken response may still be in use
+		if !w.Broken { // the handler may still use a broken response
 			*w = response{}
 			g.responses.Put(w)
 		}
@@ -252,7 +252,7 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 		g.log.Error("panic", "path", access.Redact(r.URL.Path), "err", cause, "stack", string(debug.Stack()))
 	}
 	if aborted || w.status != 0 {
-		// The client has disconnected, or part of the response is sent. Break the connection.
+		// The client has disconnected, or a part of the response is sent. Break the connection.
 		w.Broken = true
 		panic(http.ErrAbortHandler)
 	}

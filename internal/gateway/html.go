@@ -18,8 +18,8 @@ import (
 )
 
 // welcome serves "/" of a site without a home page. It returns a page with the name of the site and
-// links to its documents. The response for other paths is 404, and for all paths 503 before the
-// first edition.
+// links to its documents. For other paths, the response is 404. Before the first edition, it is
+// 503 for all paths.
 type welcome struct {
 	g  *Gateway
 	ed *edition.Edition // nil = none yet

@@ -42,8 +42,8 @@ func (g *Gateway) marked(r *http.Request) bool {
 }
 
 // fromNearby reports whether a millrace client on this machine or in its private network sent a
-// request. Such requests are the owner's and are not recorded. Behind an untrusted proxy, no client
-// counts as nearby, because all have the proxy's address.
+// request. Such requests count as the owner's and are not recorded. Behind an untrusted proxy, no
+// client counts as nearby, because all have the proxy's address.
 func (w *response) fromNearby(r *http.Request) bool {
 	if !strings.HasPrefix(r.UserAgent(), "millrace/") || r.Header["X-Forwarded-For"] != nil && !w.g.guard.Trusted(access.ParseAddress(r.RemoteAddr)) {
 		return false

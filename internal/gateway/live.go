@@ -104,7 +104,7 @@ func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
 func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope millrace.Scope, proto edition.Protocol) error {
 	notes := new(annotations)
 	defer w.served(notes, proto.Name, scope)
-	// Streams do not count against the limit of requests.
+	// Streams have their own limit, so they do not count as concurrent requests.
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.Listens = true
@@ -154,7 +154,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		_, err = edition.Method(w, r, allow, !w.keyed)
 		return err
 	case w.status != 0:
-		// The stream itself has reported any other error.
+		// The stream itself reports all other errors to its client.
 		if statusOf(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
 			g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
 		}

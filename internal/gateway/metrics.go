@@ -51,7 +51,7 @@ type Behind struct {
 type Metrics struct {
 	series sync.Map   // map of seriesName to *series
 	more   sync.Mutex // held while adding a series
-	have   int        // number of series
+	have   int        // current number of series
 
 	durations map[string]*histogram // by protocol; guarded by more
 }
@@ -81,7 +81,7 @@ func NewMetrics() *Metrics {
 	return &Metrics{durations: make(map[string]*histogram)}
 }
 
-// count counts one request. If lasting is set, it omits the duration.
+// count counts one request. If lasting is set, it does not count the duration.
 func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 	name := seriesName{e.Protocol, e.Endpoint, store.OutcomeOf(e.Status), bot}
 	found, ok := m.series.Load(name)
@@ -96,7 +96,7 @@ func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 	}
 }
 
-// add makes a series. Above maxSeries, bots share the series "other".
+// add creates a series. Above maxSeries, bots share the series "other".
 func (m *Metrics) add(name seriesName) any {
 	m.more.Lock()
 	defer m.more.Unlock()
@@ -224,7 +224,7 @@ func (g *Gateway) writeState(x *exposition) {
 		for _, b := range all {
 			name := label(b.Name)
 			if seen[name]++; seen[name] > 1 {
-				name += " " + strconv.Itoa(seen[name]) // two receivers with the same text
+				name += " " + strconv.Itoa(seen[name]) // distinguishes receivers with the same text
 			}
 			names = append(names, labels("exporter", name))
 		}
@@ -265,8 +265,7 @@ var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Rea
 // read the metrics.
 //
 // Requests through untrusted proxies are never near, because the client is unknown. HTTP/1.0
-// indicates a proxy that adds no header fields. Requests from scripts of web pages are not near
-// either.
+// indicates a proxy that adds no header fields. Nor are requests from scripts of web pages.
 func (w *response) near() bool {
 	r := w.r
 	if !r.ProtoAtLeast(1, 1) || r.Header["Origin"] != nil || r.Header["Sec-Fetch-Mode"] != nil && r.Header.Get("Sec-Fetch-Mode") != "navigate" {

@@ -101,7 +101,8 @@ func (l *requestLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.out.Flush() != nil {
-		// bufio never drops its first error, but a full disk may have space again.
+		// Reset the writer, because bufio keeps its first error, but a full disk may have space
+		// again.
 		l.out.Reset(l.to)
 	}
 }

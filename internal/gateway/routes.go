@@ -68,8 +68,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 }
 
 // health serves /healthz and /readyz. The latter reports whether an edition is published and the
-// store exists, and describes the state of this process. If the site is a handler in this process,
-// the paths belong to the site.
+// store exists, and describes the state of this process. If the origin is a handler in this
+// process, the paths belong to the site.
 func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	alive := r.URL.Path == "/healthz"
 	if !alive && r.URL.Path != "/readyz" || g.front != nil && g.front.InProcess() {
@@ -108,7 +108,7 @@ func (g *Gateway) healthy() error {
 	return g.o.Healthy()
 }
 
-// pace returns lines of text about the last edition: its delay, and its damaged documents.
+// pace returns lines of text about the current edition: its delay, and its damaged documents.
 func (g *Gateway) pace() string {
 	if g.server == nil {
 		return ""
@@ -215,7 +215,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if done, err := g.site.Serve(w, r, inner, &w.Request); done || err != nil || inner == nil || g.site.Own(inner) {
 		return done, err
 	}
-	// On a mirror, all other paths need a key, because even an error could reveal whether a
+	// Without an origin, all other paths need a key, because even an error could reveal whether a
 	// document exists.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {

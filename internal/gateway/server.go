@@ -26,15 +26,15 @@ type ServerOptions struct {
 	Logger *slog.Logger
 
 	MaxConnections int           // maximum number of concurrent connections; new ones replace others, see [conns.Limit]; 0 = 4096
-	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
-	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
-	StopTimeout    time.Duration // for pending requests at the end; 0 = 1.5 s
+	ReadTimeout    time.Duration // time limit for the header of a request; twice that for the whole request; 0 = 10 s
+	WriteTimeout   time.Duration // time limit for a response; large documents have more time; 0 = 60 s
+	StopTimeout    time.Duration // time limit for pending requests at the end; 0 = 1.5 s
 }
 
 // Limits of HTTP/2. If maxConcurrent is set, net/http closes connections that flood the server with
 // reset streams or control frames.
 const (
-	maxConcurrent = 128              // streams of one connection
+	maxConcurrent = 128              // maximum number of streams of one connection
 	pingAfter     = 30 * time.Second // silence before a ping
 	pingTimeout   = 15 * time.Second // time limit for the response to a ping
 	stallTimeout  = 30 * time.Second // time limit of a pending write without progress
@@ -52,7 +52,7 @@ type Server struct {
 type post struct {
 	g      *Gateway
 	open   atomic.Int64 // pending requests
-	left   atomic.Bool  // another gateway is in use
+	left   atomic.Bool  // another gateway has replaced it
 	empty  chan struct{}
 	closed atomic.Bool // empty is closed
 }
@@ -90,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.g.ServeHTTP(w, r)
 }
 
-// enter returns the current gateway, which is in use until leave.
+// enter returns the current gateway and counts the request, until leave.
 func (s *Server) enter() *post {
 	for {
 		p := s.now.Load()

@@ -21,10 +21,10 @@ import (
 // additions are the links and elements that are added to a page.
 type additions struct {
 	fields   []string // values of Link
-	vary     []string // request fields that choose between the page and a link's target
+	vary     []string // request fields that select the page or the target of a link
 	elements []byte   // elements for the head of the HTML; nil = none
-	mark     string   // hash of the elements, "" if none
-	sum      string   // hash of everything
+	mark     string   // hash of the elements; "" = none
+	sum      string   // hash of all additions
 }
 
 var nothing = new(additions)
@@ -90,7 +90,7 @@ type additionsCache struct {
 	mu         sync.Mutex
 	at         *home // the edition and home page of the entries
 	young, old map[string]*additions
-	bytes      int // size of young
+	bytes      int // size of the entries in young
 }
 
 // maxAdditions is the maximum size in bytes of the entries in one generation. The cache has
@@ -179,15 +179,15 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 		}
 		out = append(out, links...)
 	}
-	if failed != nil && ctx.Err() == nil { // once for all protocols; the page is served without these links
+	if failed != nil && ctx.Err() == nil { // log once for all protocols; the page is served without these links
 		p.o.Logger.Error("read links of page failed", "path", access.Redact(page), "err", failed)
 	}
 	return out, data, failed
 }
 
 // pageLinks returns the links of the page with its query. If it finds none and made is not set, it
-// returns the links of the page without the query. A query does not change a file, but it may
-// change a page of a server.
+// returns the links of the page without the query. Set made for pages of a server, which may
+// depend on the query; files do not.
 func pageLinks(ctx context.Context, n millrace.Advertisement, pagePath, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
 		links, err := n.Page(ctx, pagePath+"?"+query)

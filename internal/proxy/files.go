@@ -31,7 +31,7 @@ type Files interface {
 	// It returns ErrNotFound if there is no file.
 	Lookup(urlPath string) (file, redirect string, err error)
 	// Peek returns the state of a file by its name. Use it only for comparison, because it follows
-	// links that must not be served.
+	// symbolic links to files that must not be served.
 	Peek(name string) (fs.FileInfo, error)
 }
 
@@ -69,7 +69,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery != "" {
 			redirect += "?" + r.URL.RawQuery
 		}
-		// A path that starts with two slashes would name another host.
+		// A redirect to a path with two leading slashes would lead to another host.
 		reply.Redirect(w, r, s.prefix+"/"+strings.TrimLeft(redirect, "/"))
 		return
 	case err == nil:
@@ -130,7 +130,7 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	}
 	tag := `"` + strconv.FormatInt(info.Size(), 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + `"`
 	if time.Since(info.ModTime()) < 2*time.Second {
-		tag = "W/" + tag // weak, because the file may change again without a later time
+		tag = "W/" + tag // weak, because the file may change again with the same time of modification
 	}
 	h.Set("Etag", tag)
 	modified := info.ModTime()
@@ -191,8 +191,8 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	})
 }
 
-// preferred returns the file that Lookup prefers for a path, or "" if that depends on other
-// files.
+// preferred returns the file that Lookup returns for a path if it exists, or "" if the result also
+// depends on other files.
 func preferred(urlPath string) string {
 	name := strings.TrimPrefix(urlPath, "/")
 	switch base := path.Base(name); {
@@ -236,7 +236,7 @@ const typeLength = 1024
 // the page does not declare one.
 func htmlType(head []byte) string {
 	if n := len(head); n == typeLength {
-		head = head[:n-utf8.UTFMax] // a character may be cut at the end
+		head = head[:n-utf8.UTFMax] // the end may be in the middle of a character
 		for len(head) > 0 && !utf8.RuneStart(head[len(head)-1]) {
 			head = head[:len(head)-1]
 		}

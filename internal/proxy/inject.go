@@ -2,10 +2,10 @@ package proxy
 
 import "io"
 
-// injector inserts bytes into the head of an HTML page while it streams. It inserts them
-// before the first tag that may end the head or is not a simple head element. That position is
-// valid with or without head tags, and after an early character set. It buffers only the start
-// of one tag. Pages in encodings incompatible with ASCII pass unchanged.
+// injector inserts bytes into the head of an HTML page while it streams. It inserts them before
+// the first tag that may end the head or is not a simple head element. That position is valid with
+// or without head tags, and is after an early declaration of the character set. It buffers only
+// the start of one tag. Pages in encodings incompatible with ASCII pass unchanged.
 type injector struct {
 	w       io.Writer
 	insert  []byte
@@ -15,7 +15,7 @@ type injector struct {
 	raw     string // name of the element whose text is read; "" = none
 	match   int    // length of the match of "</" and raw
 	dashes  int    // number of dashes that may end a comment
-	bang    bool   // "!" follows the dashes
+	bang    bool   // "!" has followed the dashes
 	quote   byte   // quote character of an attribute value
 }
 
@@ -44,7 +44,7 @@ func (in *injector) Write(p []byte) (int, error) {
 	if in.state == over {
 		return in.w.Write(p)
 	}
-	from := 0 // p[:from] is written or pending
+	from := 0 // p[:from] is already written or in pending
 	for i, c := range p {
 		if c == 0 || in.offset == 0 && c >= 0xFE {
 			// The content is UTF-16, UTF-32 or binary.
@@ -117,7 +117,7 @@ func (in *injector) end(insert, rest []byte) error {
 }
 
 // tagOpen reads one byte after "<". It returns true if the elements belong before the tag.
-// Otherwise it has buffered the byte, or it has changed the state and the caller writes the
+// Otherwise it either buffers the byte, or changes the state, in which case the caller writes the
 // byte.
 func (in *injector) tagOpen(c byte) (bool, error) {
 	name := in.pending[1:]

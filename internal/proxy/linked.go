@@ -21,12 +21,13 @@ type linked struct {
 	head  bool // the request is a HEAD
 	plain bool // nothing is inserted
 	find  func() *additions
-	// without adds the reason why the page has no other form, if one was requested.
+	// without adds a header field with the reason why the page has no other form, if one was
+	// requested.
 	without func(h http.Header)
 	adds    *additions // nil = find has not been called yet
 	in      *injector
 	joined  *bufio.Writer // joins the pieces of in; nil = pieces are sent one by one
-	join    bool          // the handler around this server decides by the first piece
+	join    bool          // join pieces, because the handler around this server decides about compression by the first piece
 	again   *recoding     // recoding of a page of the site's server; nil = none
 	wrote   bool
 }
@@ -42,9 +43,10 @@ func (lw *linked) load() *additions {
 	return lw.adds
 }
 
-// prepare rewrites the conditions of a request for the page without links. A validator of the page
-// with the current links becomes that of the plain page; others never match. It returns true only
-// if it had to load the additions and the page will get elements.
+// prepare rewrites the conditions of a request, because the origin knows only the page without
+// links. A validator of the page with the current links becomes that of the plain page; others
+// never match. It returns true only if it had to load the additions, and the page will get
+// elements.
 func (lw *linked) prepare(r *http.Request) bool {
 	tags := r.Header["If-None-Match"]
 	if tags == nil && r.Header["Range"] == nil {
@@ -67,7 +69,8 @@ func (lw *linked) prepare(r *http.Request) bool {
 		}
 	}
 	if own == nil {
-		// With a validator, a date is ignored (RFC 9110, section 13.1.3).
+		// Without a match, send a validator that never matches, so that a date is ignored (RFC
+		// 9110, section 13.1.3).
 		own = []string{`"~"`}
 	}
 	r.Header["If-None-Match"] = []string{strings.Join(own, ", ")}
@@ -145,7 +148,7 @@ func element(l millrace.Link) string {
 }
 
 // script returns a JSON-LD object as a script element in ASCII, or "" if data is not a JSON
-// object. Its escapes prevent data from ending the element or starting a comment.
+// object. Escapes prevent data from ending the element or starting a comment.
 func script(data json.RawMessage) string {
 	var flat bytes.Buffer
 	if json.Compact(&flat, data) != nil || flat.Bytes()[0] != '{' {
@@ -172,7 +175,7 @@ func script(data json.RawMessage) string {
 func IsHTML(contentType string) bool {
 	switch contentType {
 	case "text/html", "text/html; charset=utf-8", "text/html; charset=UTF-8":
-		return true // fast path for the most common form
+		return true // fast path for the most common values
 	}
 	media, params, err := mime.ParseMediaType(contentType)
 	if err != nil || media != "text/html" {

@@ -48,7 +48,7 @@ type Pages struct {
 	front     *Proxy // Origin as a [Proxy]; nil = it is another handler
 	ending    context.Context
 	home      atomic.Pointer[home]
-	homing    sync.Mutex // guards a search for home
+	homing    sync.Mutex // held during a search for the home page
 	without   otherFormsLog
 	added     additionsCache
 	recodings recodings
@@ -64,7 +64,7 @@ func NewPages(ctx context.Context, server *edition.Server, o *PagesOptions) (*Pa
 	return p, err
 }
 
-// Serve serves a request that ed has no document for; ed is nil before the first edition. The
+// Serve serves a request for which ed has no document; ed is nil before the first edition. The
 // path of inner is relative to the base. After an error, no response has begun, unless the error
 // wraps [edition.ErrBroken].
 func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition.Edition, q *access.Request) error {
@@ -109,10 +109,10 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition
 	if inner.Header["Accept"] != nil {
 		lw.without = func(h http.Header) { p.otherForms(h, ed, inner) }
 	}
-	// HTTP/1.0 clients cannot detect an interrupted page without a length.
+	// Insert nothing for HTTP/1.0 clients, which cannot detect a truncated page without a length.
 	lw.plain = p.front != nil && !inner.ProtoAtLeast(1, 1)
 	if lw.prepare(inner) {
-		// The range would apply to the page without links.
+		// Drop the range, which the origin would apply to the page without links.
 		inner.Header.Del("Range")
 		inner.Header.Del("If-Range")
 	}
@@ -151,7 +151,8 @@ func (p *Pages) Additions(h http.Header, r *http.Request) (elements []byte) {
 	return adds.elements
 }
 
-// MayBePage reports whether a path may be an HTML page. Other files need no lookup.
+// MayBePage reports whether a path may be that of an HTML page. Other files have no links, so they
+// need no lookup.
 func MayBePage(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".woff", ".woff2", ".ttf",
@@ -231,7 +232,8 @@ func (p *Pages) follow(ctx context.Context, ed *edition.Edition) *home {
 			r.Host = p.front.hosts[0]
 		}
 		resp := subrequest.Do(p.o.Origin, r, 0)
-		// A handler may hide its home page from this request only.
+		// A handler in this process may return another response to this request than to visitors,
+		// so it always counts as having a home page.
 		at.none = at.path == "/" && (p.front == nil || p.front.handler == nil) && (resp.Status == http.StatusNotFound || resp.Status == http.StatusForbidden)
 		if resp.Status < 300 || resp.Status > 399 {
 			return at

@@ -15,16 +15,16 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// rewrite makes the request for the site's server.
+// rewrite prepares the request for the site's server.
 func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	in, out := pr.In, pr.Out
 	out.URL.Scheme, out.URL.Host, out.URL.User = p.target.Scheme, p.target.Host, nil
-	out.URL.RawQuery = in.URL.RawQuery // unchanged
+	out.URL.RawQuery = in.URL.RawQuery // byte for byte
 	if out.Host = in.Host; p.alongside {
 		out.Host = p.target.Host
 		MarkRead(out)
 	}
-	out.Trailer = in.Trailer // set while the body is read
+	out.Trailer = in.Trailer // filled while the body is read
 	from := access.ParseAddress(in.RemoteAddr)
 	trusted := p.trusts(from)
 	for name := range out.Header {
@@ -32,7 +32,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 			delete(out.Header, name)
 		}
 	}
-	// Only the proxy in front may set these fields.
+	// Only this proxy and trusted proxies may set these fields.
 	proto, host := p.scheme, in.Host
 	chain := from.String()
 	switch {
@@ -57,8 +57,8 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.Header["Cdn-Loop"] = append(out.Header["Cdn-Loop"], p.loop)
 }
 
-// forwarding reports whether only proxies may set a field. It treats "_" as "-", because
-// servers may do so.
+// forwarding reports whether only proxies may set a field. It treats "_" like "-", as some servers
+// do.
 func forwarding(name string) bool {
 	if len(name) > 1 && name[0] != 'X' && name[0] != 'F' && name[0] != 'T' && name[0] != 'C' {
 		return false
@@ -136,8 +136,8 @@ func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duratio
 	if h := w.Header(); len(h) > 0 {
 		to.earlier = h.Clone()
 	}
-	// Without a body, a read deadline would end the request. Connections in memory
-	// have no deadlines and need none.
+	// Clear the read deadline, which would end a request without a body. Ignore the error of
+	// connections in memory, which have no deadlines.
 	_ = to.control.SetReadDeadline(time.Time{})
 	to.endLimit()
 	return to
@@ -174,7 +174,7 @@ func (to *deadlineWriter) WriteHeader(status int) {
 		}
 	}
 	if h := to.Header(); status >= 200 && h["Content-Type"] == nil {
-		h["Content-Type"] = nil // do not guess the type
+		h["Content-Type"] = nil // prevents net/http from guessing the type
 	}
 	to.startLimit()
 	to.ResponseWriter.WriteHeader(status)
@@ -214,7 +214,7 @@ func (to *deadlineWriter) FlushError() error {
 // Unwrap implements [http.ResponseController].
 func (to *deadlineWriter) Unwrap() http.ResponseWriter { return to.ResponseWriter }
 
-// close starts the time limit of the last piece, which the HTTP server still buffers.
+// close starts the time limit of the last piece, which is still in a buffer of the HTTP server.
 func (to *deadlineWriter) close() {
 	if to.body != nil {
 		to.body.end()

@@ -28,15 +28,16 @@ const maxOpen = 4096
 
 // Options configure a [Proxy]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site. Its path precedes the paths of requests. Its scheme is
-	// the scheme of requests from trusted proxies. If empty, "http" and the root.
+	// Base is the base URL of the site. Its path is prepended to the paths of requests. Its scheme
+	// is that of requests from trusted proxies. If empty, the scheme is "http", and the path is
+	// the root.
 	Base string
-	// Hosts are the host names of the site, with nonstandard ports. Requests for other hosts
-	// get 421, because the server may trust the name. nil = any.
+	// Hosts are the host names of the site, with ports that are not the default. Requests for
+	// other hosts get 421, because the server may trust the name. nil = any.
 	Hosts []string
-	// Alongside makes the proxy read the site at its public address, from the server that sends its
-	// requests to this one. The proxy's requests name the host of the target and are marked by
-	// [MarkRead], so that they are not sent back.
+	// Alongside makes the proxy read the site at its public address, from the web server that asks
+	// millrace about its requests. The proxy's requests name the host of the target. [MarkRead]
+	// marks them, so that the web server does not send them back.
 	Alongside bool
 	// Timeout is the time limit for the start of the server's response, after which the client
 	// gets 504; 0 = 1 min. The rest of the response has no limit.
@@ -60,7 +61,7 @@ const readField = "Millrace-Read"
 
 var readSecret = rand.Text()
 
-// MarkRead marks a request for the site's own response.
+// MarkRead marks a request, so that a web server alongside returns the site's own response.
 func MarkRead(r *http.Request) { r.Header[readField] = []string{readSecret} }
 
 // IsRead reports whether this process has marked a request.
@@ -68,8 +69,8 @@ func IsRead(r *http.Request) bool { return r.Header.Get(readField) == readSecret
 
 // Proxy passes requests to the site's own server, or to a handler in this process, and streams its responses. It supports all
 // methods, bodies, codings, ranges, cookies, trailers, interim responses and WebSockets. Paths
-// stay byte for byte. As an Origin, it serves the whole host; Base only determines which paths
-// are pages.
+// stay unchanged, byte for byte. As an Origin, it serves the whole host; Base only determines
+// which paths are pages.
 type Proxy struct {
 	handler       http.Handler // serves the site in this process; nil = the server at target
 	target        *url.URL
@@ -120,7 +121,7 @@ func New(target string, o *Options) (*Proxy, error) {
 	if transport == nil {
 		uo := &fetch.UpstreamOptions{Timeout: o.Timeout}
 		if _, err := netip.ParseAddr(at.Hostname()); err == nil && len(p.hosts) > 0 {
-			uo.ServerName = (&url.URL{Host: p.hosts[0]}).Hostname() // certificates name hosts, not addresses
+			uo.ServerName = (&url.URL{Host: p.hosts[0]}).Hostname() // the certificate names the site, not the server's address
 		}
 		t, err := fetch.Upstream(at, uo)
 		if err != nil {
@@ -182,7 +183,7 @@ var (
 	errLoop    = &millrace.RequestError{Status: http.StatusLoopDetected, Text: "request loop: this server is configured as its own origin"}
 	errPassing = &millrace.RequestError{Status: http.StatusServiceUnavailable, Text: "too many concurrent requests"}
 	errOpen    = &millrace.RequestError{Status: http.StatusTooManyRequests, Text: "too many concurrent requests from this client"}
-	errDown    = &millrace.RequestError{Status: http.StatusBadGateway, Text: "origin server failed"}
+	errDown    = &millrace.RequestError{Status: http.StatusBadGateway, Text: "the origin server failed"}
 	errSlow    = &millrace.RequestError{Status: http.StatusGatewayTimeout, Text: "the origin server did not respond in time"}
 	errBroken  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "invalid request body"}
 	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request body did not arrive in time"}
@@ -212,7 +213,7 @@ func authority(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// refused returns the error of a request that no proxy should pass on, or nil.
+// refused returns the error of a request that a proxy must not pass on, or nil.
 func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	switch {
 	case r.Method == http.MethodConnect, r.Method == http.MethodTrace:
@@ -305,8 +306,8 @@ func (p *Proxy) logFailure(r *http.Request, err error) {
 	}
 }
 
-// buffers is a pool of buffers for copying responses. A buffer is large while few are in use,
-// so most pages need one read and one write.
+// buffers is a pool of buffers for copying responses. While few buffers are in use, they are
+// large, so most pages need only one read and one write.
 type buffers struct {
 	large, small sync.Pool
 	out          atomic.Int64 // large buffers in use

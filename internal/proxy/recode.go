@@ -32,8 +32,8 @@ type recoding struct {
 	keep      bool   // the request allows storing the response
 	state     string // state in the response cache
 	cached    []byte
-	plain     bool // requested uncompressed, to be compressed here
-	zip       bool // the server sent the page compressed
+	plain     bool // the page is requested uncompressed, and compressed here
+	zip       bool // the server has sent the page compressed
 	coded     bool // the client gets the page compressed
 	completed bool // the body is complete, in the client's coding
 	out       *gzip.Writer
@@ -42,8 +42,8 @@ type recoding struct {
 // Held returns the memory in bytes of the pages being recoded.
 func (p *Pages) Held() int64 { return p.recodings.inUse.Load() }
 
-// plainState is the cached state of a page that is to be requested uncompressed. It equals no
-// validator, because each validator ends with a space or a sum.
+// plainState is the cached state of a page that must be requested uncompressed. It differs from
+// every validator, because each validator ends with a space or a sum.
 const plainState = "identity"
 
 // recodings limits the memory of recoded pages. Above the limit, pages are requested
@@ -59,9 +59,9 @@ type recodings struct {
 
 const (
 	maxRecodings = 32
-	maxEncoded   = 1 << 20  // compressed bytes of a page that is completed
-	maxDecoded   = 8 << 20  // uncompressed bytes of such a page
-	maxInUse     = 64 << 20 // bytes of all such pages
+	maxEncoded   = 1 << 20  // maximum compressed bytes of a page that is read completely
+	maxDecoded   = 8 << 20  // maximum uncompressed bytes of such a page
+	maxInUse     = 64 << 20 // maximum bytes of all such pages
 	cachedLevel  = 6        // gzip level of cached pages
 )
 
@@ -157,8 +157,8 @@ func insert(resp *http.Response) {
 	}
 }
 
-// complete completes a page if its length is known, or if the last page with its validator was
-// complete. Otherwise it returns false and leaves the body unchanged.
+// complete reads a page to its end and adds the elements, if its length is known, or if the last
+// page with its validator was complete. Otherwise it returns false and leaves the body unchanged.
 func (a *recoding) complete(resp *http.Response) bool {
 	all, h, from := &a.p.recodings, resp.Header, resp.Body
 	keep := a.zip && a.keep && storable(h)
@@ -182,7 +182,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 	in, out := all.buffer(), all.buffer()
 	resp.Body = &buffered{out, from, func() { all.inUse.Add(-reserved); all.free(in); all.free(out) }}
 	_, err := in.ReadFrom(io.LimitReader(from, maxEncoded+1))
-	if err != nil || in.Len() > maxEncoded { // the rest or the error streams
+	if err != nil || in.Len() > maxEncoded { // stream the page, with the rest or the error
 		resp.Body.(*buffered).Reader = io.MultiReader(in, failing{err}, from)
 		return false
 	}
@@ -323,7 +323,7 @@ func (all *recodings) free(b *bytes.Buffer) {
 type decoded struct {
 	from io.ReadCloser
 	all  *recodings
-	z    *gzip.Reader // nil: nothing was read
+	z    *gzip.Reader // nil before the first Read
 }
 
 // Read decodes the data received so far.

@@ -1,4 +1,4 @@
-// Package reply writes short responses: a few words, a redirect, an error.
+// Package reply writes short responses: texts, redirects and errors.
 package reply
 
 import (
@@ -28,7 +28,7 @@ func Bytes(w http.ResponseWriter, r *http.Request, status int, contentType strin
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // ignore the error: the client has disconnected
+		_, _ = w.Write(body) // ignore the error, because the client has disconnected
 	}
 }
 

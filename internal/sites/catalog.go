@@ -33,8 +33,8 @@ type linkContext struct {
 	Doc     []linkTarget `json:"service-doc,omitempty"`
 }
 
-// catalog serves the catalogue: that of the site, if any, plus the entry points of the
-// protocols. It returns false without entry points, or if the site serves its own.
+// catalog serves the catalogue: that of the site, if any, plus the entry points of the protocols.
+// If there are no entry points, or the site serves its own catalogue unchanged, it returns false.
 func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	entries := Entries(ed)
 	if len(entries) == 0 {
@@ -65,7 +65,8 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
 
-// contexts returns the catalogue and its documents as link contexts.
+// contexts returns the link contexts of the catalogue: one for the catalogue itself, and one for
+// each document.
 func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
 	root := originOf(d.o.EndpointBase)
 	all := linkContext{Anchor: root + catalogPath}

@@ -34,7 +34,7 @@ const (
 type Options struct {
 	Base         string // path of the site's pages, without a trailing "/"
 	EndpointBase string // endpoint base URL
-	// Origin serves the site's own files, with paths relative to Base; nil = none. Host serves
+	// Origin serves the site's own files, with paths relative to Base; nil = none. Host serves all
 	// paths of the host; nil = the site has only the paths below Base.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
@@ -71,15 +71,15 @@ func New(server *edition.Server, o *Options) (*Documents, error) {
 	return d, nil
 }
 
-// Serve serves a site-wide document. It returns false, without a response, if the path names none
-// or the site's own document needs no additions. The path of inner is relative to the endpoint
-// base; inner is nil for other paths. After an error, no response has begun.
+// Serve serves a site-wide document. It returns false, without a response, if the path does not
+// name one, or if the site's own document needs no additions. The path of inner is relative to the
+// endpoint base; inner is nil for other paths. After an error, no response has begun.
 func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) (bool, error) {
 	ed := d.server.Current()
 	if ed == nil {
 		return false, nil
 	}
-	root := d.o.Base == "" || d.o.Host != nil // the site has the root of the host
+	root := d.o.Base == "" || d.o.Host != nil // the site includes the root of the host
 	switch {
 	case root && r.URL.Path == RobotsPath:
 		return d.robots(d.response(w, r, q), r, ed)
@@ -101,8 +101,7 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 	return false, nil
 }
 
-// Serves reports whether a path names a site-wide document. Its parameters are those of
-// Serve.
+// Serves reports whether a path names a site-wide document. The parameters are those of Serve.
 func (d *Documents) Serves(r, inner *http.Request) bool {
 	ed := d.server.Current()
 	if ed == nil {
@@ -156,7 +155,7 @@ func (d *Documents) own(r *http.Request, path string, most int) *subrequest.Resp
 	return subrequest.File(d.o.Origin, r, http.MethodGet, path, most)
 }
 
-// small sends a document made for the request.
+// small sends a document that was composed for the request.
 func (w *response) small(r *http.Request, contentType, maxAge string, body []byte) (bool, error) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

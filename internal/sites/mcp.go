@@ -19,9 +19,9 @@ type MCP struct {
 	Key     bool   // requests need a key
 }
 
-// Documents about the MCP server. SEP-2127 reserves the card's path below the endpoint, and the AI
-// Catalog contains a link to it. Scanners look for the card of SEP-1649, an earlier form, at the
-// well-known path.
+// Documents about the MCP server. SEP-2127 reserves the path of the card below the endpoint, and
+// the AI Catalog contains a link to it. Scanners look for the card of SEP-1649, an earlier
+// proposal, at the well-known path.
 const (
 	cardPath      = "/server-card"
 	cardWellKnown = "/.well-known/mcp/server-card.json"
@@ -154,7 +154,7 @@ func (d *Documents) about(w *response, r *http.Request, ed *edition.Edition) (bo
 // domain matches the hosts that identifiers may contain.
 var domain = regexp.MustCompile(`^[a-zA-Z0-9.-]+$`)
 
-// short shortens a text to the 100 characters that a card allows.
+// short truncates a text to the 100 characters that a card allows.
 func short(s string) string {
 	if r := []rune(s); len(r) > 100 {
 		return string(r[:99]) + "…"

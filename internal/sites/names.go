@@ -26,7 +26,7 @@ const (
 type ownNames struct {
 	mu     sync.Mutex
 	known  map[string]ownName // names by path
-	rest   time.Time          // no request before this time
+	rest   time.Time          // time before which no request is sent
 	logged map[string]bool    // kinds of names that were logged
 }
 
@@ -35,8 +35,8 @@ type ownName struct {
 	until time.Time
 }
 
-// Own reports whether a request is for a file of the site whose name a machine document may also
-// have. r is relative to the base.
+// Own reports whether a request is for a file of the site at a path that a machine document may
+// also have. The path of r is relative to the base.
 func (d *Documents) Own(r *http.Request) bool {
 	if d.o.Origin == nil || d.endpoints != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -61,7 +61,8 @@ func (d *Documents) Own(r *http.Request) bool {
 // hasFile requests a file of the site by HEAD. It ignores HTML, because a site may send a page
 // for every path. After an error, the result is unknown.
 func (d *Documents) hasFile(r *http.Request) (there, known bool) {
-	// All clients share the result, so the request must not end with this one.
+	// All clients share the result, so the request must not end when the client of this request
+	// disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), ownNameTime)
 	defer cancel()
 	own := subrequest.File(d.o.Origin, r.WithContext(ctx), http.MethodHead, r.URL.Path, 0)
@@ -71,7 +72,7 @@ func (d *Documents) hasFile(r *http.Request) (there, known bool) {
 }
 
 // there returns the cached result of a path, or calls ask. ask gets the previous result, which
-// stays valid if ask fails.
+// stays in use if ask fails.
 func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool {
 	now := time.Now()
 	n.mu.Lock()

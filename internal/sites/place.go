@@ -7,19 +7,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Place is the position of millrace relative to the site's own server. Documents describe only what
-// works in that position.
+// Place is where millrace runs, relative to the site's own server. Documents describe only what
+// works in that place.
 type Place string
 
 // Values of Place.
 const (
-	Alongside  Place = "alongside"  // the site's server serves the pages, and requests their header fields from millrace
+	Alongside  Place = "alongside"  // the site's server serves the pages, and asks millrace about each request
 	Front      Place = "front"      // millrace passes requests for pages on to the site's server
 	Standalone Place = "standalone" // no other server is involved
 )
 
-// PlaceOf returns the place that the owner names. If configured is empty, it is Front with an
-// origin, Alongside if the source is the URL of a site, and otherwise Standalone. An error wraps
+// PlaceOf returns the configured place. If configured is empty, it is Front with an origin,
+// Alongside if the source is the URL of a site, and otherwise Standalone. An error wraps
 // [millrace.ErrInvalid].
 func PlaceOf(configured Place, source, origin string) (Place, error) {
 	switch {
@@ -32,7 +32,7 @@ func PlaceOf(configured Place, source, origin string) (Place, error) {
 	case origin != "":
 		return Front, nil
 	}
-	// Other URLs are those of stores, such as postgres://db/mirror.
+	// URLs with other schemes are those of stores, such as postgres://db/mirror.
 	if scheme, _, ok := strings.Cut(source, "://"); ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
 		return Alongside, nil
 	}

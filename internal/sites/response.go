@@ -19,7 +19,7 @@ type response struct {
 	body []byte
 }
 
-// WriteHeader adds the digest, and the signature to a complete response.
+// WriteHeader adds the digest, and if the response is complete, also the signature.
 func (w *response) WriteHeader(status int) {
 	if w.body == nil {
 		w.ResponseWriter.WriteHeader(status)
@@ -61,7 +61,7 @@ func (s *signatureCache) add(w *response, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.last[target]
-	// Do not cache escaped paths, because a path has too many percent-encoded forms.
+	// Cache only plain paths, because a path has very many percent-encoded forms.
 	if plain := w.r.URL.RawQuery == "" && w.r.URL.RawPath == ""; !known || !plain || last.digest != digest || !time.Now().Before(last.again) {
 		full := target
 		if w.r.URL.RawQuery != "" {
@@ -72,7 +72,7 @@ func (s *signatureCache) add(w *response, digest string) error {
 		if last.input, last.signature, last.again, err = w.d.o.Signer.Sign(full, http.StatusOK, w.Header()); err != nil {
 			return err
 		}
-		if plain { // the number of plain paths is small
+		if plain { // there are only few plain paths
 			if s.last == nil {
 				s.last = make(map[string]signedBody)
 			}

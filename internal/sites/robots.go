@@ -14,9 +14,9 @@ import (
 // read (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robotsLines returns the lines that the protocols add to a robots.txt. If the text disallows
-// the documents of a protocol, it omits the lines of that protocol, because a comment must not
-// permit them.
+// robotsLines returns the lines that the protocols add to a robots.txt. If the text disallows the
+// documents of a protocol, it omits the lines of that protocol, because a comment of ours must not
+// permit what the site disallows.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")
@@ -34,7 +34,7 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 
 // robots serves the site's own robots.txt, or one that disallows nothing. It adds the policy
 // to each group, allows the documents of the protocols (see allowing), and adds the lines of
-// the protocols. Without additions it returns false, and the site serves its own.
+// the protocols. If nothing is added, it returns false, and the site serves its own file.
 func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	patterns := d.patterns(ed)
 	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Robots == nil {
@@ -42,7 +42,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	}
 	text := ""
 	own := d.ownAt(r, RobotsPath, maxRobots)
-	// Some sites send a page for every path.
+	// Ignore HTML, because some sites send a page for every path.
 	page := own.Status == http.StatusOK && strings.HasPrefix(http.DetectContentType(own.Body.Bytes()), "text/html")
 	switch {
 	case own.Missing() || page:
@@ -90,7 +90,7 @@ func withLines(text string, lines []string) string {
 	return text
 }
 
-// patterns returns the path patterns that clients of the protocols fetch.
+// patterns returns the patterns of the paths that clients of the protocols fetch.
 func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
 	if d.o.Policy.Refuses(millrace.AIInput) && d.o.Policy.Refuses(millrace.AITrain) {
 		return nil

@@ -20,12 +20,12 @@ const (
 )
 
 // sitemap serves the site's own sitemap, with the elements of the protocols and without hidden
-// pages. It returns false if the protocols' sitemap is served unchanged: the site has none, or
-// one that is not a list of pages; see mapOf.
+// pages. It returns false if the protocols' sitemap is served unchanged, because the site has
+// none, or one that is not a list of pages; see mapOf.
 func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	ours, there, err := d.ours(r, w.q)
 	if !there && err == nil {
-		return false, nil // only the site has a sitemap
+		return false, nil // the protocols have no sitemap
 	}
 	own := d.own(r, sitemapPath, maxOwnMap)
 	if own.Status != http.StatusOK {
@@ -125,8 +125,8 @@ func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(string) bool) ([]byte, bool) {
 	d := xml.NewDecoder(bytes.NewReader(own))
 	var out bytes.Buffer
-	var from int64  // all bytes before it are written or dropped
-	var start int64 // start of the current entry
+	var from int64  // offset before which all bytes are written or dropped
+	var start int64 // offset of the start of the current entry
 	var loc strings.Builder
 	depth, inLoc := 0, false
 	for {
@@ -182,7 +182,8 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 	}
 }
 
-// isMap reports whether a response is a sitemap, and not a page sent for every path.
+// isMap reports whether a response is a sitemap, and not the page that some sites send for every
+// path.
 func isMap(own *subrequest.Response) bool {
 	if own.Header.Get("Content-Encoding") != "" {
 		return strings.Contains(own.Header.Get("Content-Type"), "xml")
@@ -228,7 +229,7 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	case own.Status >= 300 && own.Status <= 399:
 		at.moved = own.Header.Get("Location")
 	case !own.Missing():
-		return at // the sitemap may exist at the next attempt
+		return at // not cached, because the next attempt may succeed
 	}
 	d.maps.own.Store(at)
 	return at

@@ -23,8 +23,8 @@ func (r *Response) Missing() bool {
 	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
 }
 
-// Do returns the response of a handler with at most most bytes of its body. A handler
-// that panics has the status 502.
+// Do returns the response of a handler. most is the maximum number of bytes of the body. If the
+// handler panics, the status is 502.
 func Do(h http.Handler, r *http.Request, most int) *Response {
 	w := &writer{resp: Response{Header: make(http.Header)}, most: most}
 	func() {
@@ -38,8 +38,8 @@ func Do(h http.Handler, r *http.Request, most int) *Response {
 	return &w.resp
 }
 
-// File requests a path without header fields, on behalf of the client that sent r. It
-// decodes content codings, which a handler may use unrequested. If h is nil, the status
+// File requests a path without header fields, on behalf of the client that sent r. It decodes
+// content codings, which a handler may use even if they are not requested. If h is nil, the status
 // is 404.
 func File(h http.Handler, r *http.Request, method, path string, most int) *Response {
 	if h == nil {
@@ -80,15 +80,15 @@ type writer struct {
 // Header implements [http.ResponseWriter].
 func (w *writer) Header() http.Header { return w.resp.Header }
 
-// WriteHeader implements [http.ResponseWriter]. Interim responses do not count.
+// WriteHeader implements [http.ResponseWriter]. It ignores interim responses.
 func (w *writer) WriteHeader(status int) {
 	if w.resp.Status == 0 && status >= 200 {
 		w.resp.Status = status
 	}
 }
 
-// Write implements [http.ResponseWriter]. It sets the type of a body as net/http does
-// for handlers that do not.
+// Write implements [http.ResponseWriter]. If the handler has set no media type, it sets one, as
+// net/http does.
 func (w *writer) Write(b []byte) (int, error) {
 	h := w.resp.Header
 	if _, is := h["Content-Type"]; w.resp.Status == 0 && !is && h.Get("Content-Encoding") == "" {
