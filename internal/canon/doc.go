@@ -1,6 +1,6 @@
 // Package canon returns the canonical form of everything that is compared or hashed: URLs,
-// text, JSON and fingerprints. It is pure: no I/O, no state, and the same input yields the
-// same bytes in every process.
+// text, JSON and fingerprints. It has no state and does no I/O: the same input yields the same
+// bytes in every process.
 //
 //   - [URL], [Resolve], [Relative] and [Absolute]: canonical http(s) URLs and
 //     the identity of a page under its site's base.

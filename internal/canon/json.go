@@ -96,8 +96,8 @@ func AppendNumber(dst []byte, f float64) []byte {
 }
 
 // CompareNames compares two member names in the order of RFC 8785, section 3.2.3: by
-// UTF-16 code units. The order differs from that of bytes only between a character over
-// U+FFFF and one from U+E000 on.
+// UTF-16 code units. This order differs from that of bytes only between a character above U+FFFF
+// and one from U+E000 to U+FFFF.
 func CompareNames(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -108,8 +108,8 @@ func CompareNames(a, b string) int {
 		return len(a) - len(b)
 	}
 	// A lead byte from 0xF0 on starts a surrogate pair, which is 0xD800 to 0xDFFF in UTF-16
-	// and so sorts before 0xEE and 0xEF. Inside a character, the bytes that differ have the
-	// order of the code points.
+	// and so sorts before 0xEE and 0xEF. Otherwise, the first bytes that differ have the order of
+	// the code points.
 	x, y := a[i], b[i]
 	if x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0) {
 		return int(y) - int(x)

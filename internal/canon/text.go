@@ -25,12 +25,11 @@ func Normalize(s string) string {
 	return collapse(fold(norm.NFKC.String(ValidUTF8(s))), false)
 }
 
-// NormalizeLower returns the normalized text of TCT draft-00, section 4.1: full
-// lower-casing, independent of the language; each run of Unicode's White_Space as one
-// space, none at the ends; U+201C and U+201D as ", U+2018 and U+2019 as '. A byte that
-// is not UTF-8 counts as U+FFFD.
+// NormalizeLower returns the normalized text of TCT draft-00, section 4.1: full lower-casing,
+// independent of the language; each run of Unicode's White_Space as one space, none at the ends;
+// U+201C and U+201D as ", U+2018 and U+2019 as '. A byte that is not UTF-8 counts as U+FFFD.
 func NormalizeLower(s string) string {
-	if strings.Contains(s, "\u0130") || strings.Contains(s, "\u03a3") { // İ becomes two characters; Σ depends on what follows
+	if strings.Contains(s, "\u0130") || strings.Contains(s, "\u03a3") { // İ becomes two characters; the lower case of Σ depends on the next character
 		s = cases.Lower(language.Und).String(ValidUTF8(s))
 	}
 	b := make([]byte, 0, len(s)+len(s)/16)
@@ -153,8 +152,8 @@ func ValidUTF8(s string) string {
 	return string([]rune(s))
 }
 
-// FolderName returns the name of a folder, as a URL has it, for people: "getting-started" is
-// "Getting started".
+// FolderName returns the display name of a folder in a URL: "Getting started" for
+// "getting-started".
 func FolderName(segment string) string {
 	s := segment
 	if plain, err := url.PathUnescape(s); err == nil {

@@ -45,9 +45,9 @@ var urlHost = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainNa
 // path, no fragment, no "?" before an empty query. The query keeps its order. A "%"
 // that starts no escape becomes "%25".
 //
-// Two URLs with one canonical form name the same resource. The form is a valid RFC 3986
-// URI of at most [MaxURL] bytes, and its own canonical form. Credentials, control
-// characters, white space at the ends and invalid UTF-8 are errors.
+// Two URLs with the same canonical form identify the same resource. The form is a valid RFC 3986
+// URI of at most [MaxURL] bytes, and is its own canonical form. Credentials, control characters,
+// white space at the ends and invalid UTF-8 are errors.
 func URL(s string) (string, error) {
 	if isCanonical(s) {
 		return s, nil
@@ -74,11 +74,10 @@ func Resolve(base *url.URL, ref string) (string, error) {
 	return c, nil
 }
 
-// Relative returns the identity of a page: its path and query under the site's base,
-// starting with "/", or abs itself for a page elsewhere. Both arguments are canonical,
-// base without a query; a final "/" is added to base if absent. An identity never
-// starts with "//", which a browser would read as another host: such a page keeps its
-// absolute URL.
+// Relative returns the identity of a page: its path and query under the site's base, starting with
+// "/", or abs itself for a page elsewhere. Both arguments must be canonical, and base must have no
+// query; a final "/" is added to base if absent. An identity never starts with "//", which a
+// browser would read as a host: such a page keeps its absolute URL.
 func Relative(base, abs string) string {
 	base = strings.TrimSuffix(base, "/")
 	if len(abs) > len(base) && abs[len(base)] == '/' && abs[:len(base)] == base {
@@ -177,7 +176,7 @@ func hasScheme(s string) bool {
 	return false
 }
 
-// canonicalURL normalizes one component after the other into one buffer.
+// canonicalURL appends the normalized components to one buffer.
 func canonicalURL(s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", errUTF8

@@ -42,9 +42,9 @@ func Line(s string) string {
 }
 
 // Cell returns untrusted text for a cell of CSV: one line that is not a formula. Spreadsheets
-// execute cells that begin with = + - or @, also in their wide forms. A leading apostrophe
-// prevents that. Apostrophes before such a start get one more, so a reader restores every
-// text by removing one.
+// execute cells that begin with = + - or @, or with the wide form of one of these. A leading
+// apostrophe prevents that. A text that begins with apostrophes and such a character also gets one
+// more apostrophe, so a reader restores every text by removing one.
 func Cell(s string) string {
 	s = Line(s)
 	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {

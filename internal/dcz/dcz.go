@@ -30,12 +30,12 @@ const Name = "dcz"
 // Names of the header fields.
 const (
 	Available = "Available-Dictionary" // of a request: the ID of the client's dictionary
-	Use       = "Use-As-Dictionary"    // of a response: the URLs for which it is a dictionary
+	Use       = "Use-As-Dictionary"    // in a response: the URLs for which it is a dictionary
 )
 
 // Limits of a coding, in bytes.
 const (
-	MaxSum    = 64 << 20 // of dictionary and target together
+	MaxSum    = 64 << 20 // maximum of dictionary and target together
 	minWindow = 8 << 20  // every decoder supports this window
 	header    = 8 + sha256.Size
 )
@@ -77,15 +77,16 @@ func Fits(dict, target int64) bool {
 
 func window(dict int64) int64 { return max(minWindow, dict+dict/4) }
 
-// small is the sum of dictionary and target, in bytes, up to which the encoder's default level
-// finds all long matches. Its tables are filled in a fraction of a millisecond.
+// small is the maximum sum of dictionary and target, in bytes, at which the encoder's default
+// level finds all long matches. That level takes only a fraction of a millisecond to fill its
+// tables.
 const small = 512 << 10
 
 // Encoder codes bodies. The zero value is ready to use and safe for concurrent use.
 type Encoder struct{ pool sync.Pool }
 
-// Encode returns target in the coding. ErrInvalid: the sizes do not fit; see [Fits]. For large
-// bodies, Encode takes about ten times the memory of both.
+// Encode returns target in the coding. It returns ErrInvalid if the sizes do not fit; see [Fits].
+// For large bodies, Encode takes about ten times the memory of both.
 func (e *Encoder) Encode(dict []byte, id ID, target []byte) ([]byte, error) {
 	if !Fits(int64(len(dict)), int64(len(target))) {
 		return nil, fmt.Errorf("%s: %d bytes do not fit a dictionary of %d bytes: %w", Name, len(target), len(dict), millrace.ErrInvalid)
@@ -119,9 +120,9 @@ func newEncoder(level zstd.EncoderLevel, window int, dict zstd.EOption) (*zstd.E
 
 // Errors of [NewReader].
 var (
-	// ErrCoding: the body does not begin with the fixed bytes of the coding.
+	// ErrCoding reports that the body does not begin with the fixed bytes of the coding.
 	ErrCoding = errors.New("the body does not begin like " + Name)
-	// ErrDictionary: the body was coded against another dictionary.
+	// ErrDictionary reports that the body was coded against another dictionary.
 	ErrDictionary = errors.New("the body needs another dictionary")
 )
 
@@ -130,7 +131,7 @@ var (
 // the dictionary allows fails with [zstd.ErrWindowSizeExceeded].
 func NewReader(r io.Reader, dict []byte, id ID) (io.ReadCloser, error) {
 	in := bufio.NewReader(r)
-	// The decoder would treat the absence of a frame as an empty result.
+	// For a body without a frame, the decoder would return an empty result.
 	b, err := in.Peek(header + 1)
 	switch {
 	case len(b) == 0 && err == io.EOF, !bytes.HasPrefix(b, magic[:min(len(b), len(magic))]): //nolint:errorlint // a wrapped io.EOF is a broken connection

@@ -1,5 +1,5 @@
 // Package docname maps pages to the names of their M-URLs. The drafts of TCT use the same names,
-// except for the document in a page's folder. If several pages map to one name, the later ones are
+// except for the last segment. If several pages map to one name, those after the first are
 // numbered: /post/~2/llm.json.
 package docname
 
@@ -30,7 +30,7 @@ func (doc Names) Of(pagePath string, n int) string {
 func wanted(pagePath string) (dir, query string) {
 	dir, query = CutQuery(pagePath)
 	if !strings.HasPrefix(dir, "/") {
-		// A path cannot have brackets of IPv6 addresses.
+		// A path must not contain the brackets of IPv6 addresses.
 		_, elsewhere, _ := strings.Cut(dir, "://")
 		host, rest, _ := strings.Cut(elsewhere, "/")
 		dir = "/~" + brackets.Replace(host) + "/" + rest
@@ -48,9 +48,9 @@ var (
 	unbrackets = strings.NewReplacer("%5B", "[", "%5D", "]")
 )
 
-// Wanting returns the identities of the pages that could have the document with a name, the
-// likeliest first, and the number n of the page among them. It returns no identities if no document
-// can have the name.
+// Wanting returns the identities of the pages whose document could have a name, the likeliest
+// first, and the number n with which the document has that name. If no document can have the name,
+// it returns no identities.
 func (doc Names) Wanting(base, name string) (identities []string, n int) {
 	path, query := CutQuery(name)
 	dir, ok := strings.CutSuffix(path, string(doc))
@@ -109,9 +109,9 @@ func claimants(dir, query string) []string {
 	})
 }
 
-// Rivals returns the pages whose presence affects the number of the page's name, and
-// those whose number the page affects. A page of the site whose URL equals the name of
-// a document has priority over all others.
+// Rivals returns the pages whose existence affects the number in the name of a page's document,
+// and the pages whose numbers the page affects. A page of the site whose URL equals the name of a
+// document has priority over all others.
 func (doc Names) Rivals(pagePath string) (before, after []string) {
 	dir, query := wanted(pagePath)
 	all := claimants(dir, query)

@@ -53,8 +53,8 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 // plain text, Decode returns it unchanged, because some proxies decode without changing the header.
 // A body that declares no coding is never decoded. A range of a coded body (206) cannot be decoded.
 //
-// Closing the result closes the body, and so does an error. Errors are [*BodyError], or those of
-// the context or of another transport unchanged.
+// Closing the result closes the body. So does an error while reading it. Errors are [*BodyError],
+// or those of the context or of another transport unchanged.
 func Decode(resp *http.Response) (io.ReadCloser, error) { return decode(resp, 0) }
 
 func decode(resp *http.Response, limit int64) (_ *content, err error) {
@@ -234,7 +234,8 @@ func (c *content) invalid(code, reason string, err error) error {
 	return &BodyError{URL: c.url, Code: code, Reason: reason, Kind: millrace.ErrInvalid, Err: err}
 }
 
-// ended reports whether err is io.EOF itself. A wrapped io.EOF means that the connection broke.
+// ended reports whether err is io.EOF itself. A wrapped io.EOF means that the connection was
+// broken.
 func ended(err error) bool {
 	return err == io.EOF //nolint:errorlint // see above
 }

@@ -34,8 +34,8 @@ type codingError string
 
 func (e codingError) Error() string { return string(e) }
 
-// openUnknown accepts plain bodies with an unknown value in Content-Encoding, where some servers
-// put a charset.
+// openUnknown accepts plain bodies with an unknown value in Content-Encoding, because some servers
+// put a charset there.
 func openUnknown(coding string) opener {
 	return func(r *bufio.Reader) (io.Reader, func(), error) {
 		_, err := confirm(r, coding, func([]byte) bool { return false })

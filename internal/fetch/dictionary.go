@@ -27,20 +27,20 @@ const (
 	minDictionary   = 4 << 10
 	maxDictionary   = dcz.MaxSum / 2
 	maxDictionaries = 64
-	maxMatch        = 1024 // bytes of a pattern, and of an ID
+	maxMatch        = 1024 // maximum length of a pattern, and of an ID, in bytes
 	refusedFor      = 24 * time.Hour
 )
 
 // Dictionaries stores the content of responses, against which servers code later responses (RFC
 // 9842). It must be safe for concurrent use. Origins have the form "https://example.com:443". The
-// client logs errors. An error costs additional bytes, but no response.
+// client logs errors. After an error, a request only transfers more bytes; it does not fail.
 type Dictionaries interface {
 	// Index returns the index of an origin, or the zero value if it has none.
 	Index(ctx context.Context, origin string) (DictionaryIndex, error)
 	// Update changes the index of an origin.
 	Update(ctx context.Context, origin string, change func(*DictionaryIndex)) error
-	// Read returns the content of the last dictionary with a pattern. ErrNotFound: it was
-	// deleted.
+	// Read returns the content of the last dictionary with a pattern. It returns ErrNotFound if
+	// the dictionary was deleted.
 	Read(ctx context.Context, origin, match string) ([]byte, error)
 	// Write replaces the content of the dictionary with a pattern. It may delete dictionaries that
 	// were not used recently.
@@ -63,9 +63,9 @@ type Dictionary struct {
 	Size  int    `json:"size"`         // bytes
 }
 
-// add adds a dictionary, replaces the one with the same pattern, and reports whether the index has
-// changed. If there are too many, add keeps the largest, which save the most. These are the lists
-// and collections of a site rather than its pages.
+// add adds a dictionary, or replaces the one with the same pattern, and reports whether the index
+// has changed. If there are too many, add keeps the largest ones, which save the most. These are
+// usually the lists and collections of a site, not its pages.
 func (ix *DictionaryIndex) add(d Dictionary) bool {
 	if slices.Contains(ix.Held, d) {
 		return false
@@ -134,7 +134,7 @@ func WithoutDictionaries(ctx context.Context) context.Context {
 }
 
 // set adds the offer to the header of a request. Without a dictionary, the name of the coding
-// asks the server to declare one.
+// tells the server that declaring one is useful.
 func (o *offer) set(h http.Header) {
 	if o == nil {
 		return
@@ -290,9 +290,10 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 }
 
 // keeper returns a function that stores the complete and verified content of a response as a
-// dictionary, or nil if the server does not declare the content as one. It ignores match-dest, as
-// clients without request destinations do. It also ignores freshness (RFC 9842, section 2.2.1),
-// because the dictionary is never used as a response, and the server identifies it by its hash.
+// dictionary, or nil if the server does not declare the content to be one. It ignores match-dest,
+// as specified for clients without request destinations. It also ignores freshness (RFC 9842,
+// section 2.2.1), because the dictionary is never used as a response, and the server identifies it
+// by its hash.
 func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func(content []byte) {
 	if o == nil || c.dictionaries == nil || resp.StatusCode != http.StatusOK || len(resp.Header[dcz.Use]) == 0 ||
 		strings.Contains(strings.ToLower(strings.Join(resp.Header["Cache-Control"], ",")), "no-store") {

@@ -16,9 +16,9 @@ import (
 type digest struct {
 	name string
 	want []byte
-	hash hash.Hash // of the coded bytes
-	// content is the hash of the decoded bytes, and equals hash if there is no coding. A proxy
-	// that compresses a body often leaves Content-Digest unchanged.
+	hash hash.Hash // hash of the coded bytes
+	// content is the hash of the decoded bytes, and equals hash if there is no coding. It also may
+	// match, because a proxy that compresses a body often leaves Content-Digest unchanged.
 	content hash.Hash
 }
 

@@ -3,8 +3,8 @@
 // A [Client] is an [http.RoundTripper] that trusts no server. It checks the address of each
 // connection, so that no name, redirect or spelling of an address can reach the machine's own
 // network. It limits time, headers and bodies, obeys robots.txt, and keeps one queue per host. It
-// keeps no cookies. It uses no proxy, because a proxy connects on its own and bypasses the address
-// check.
+// keeps no cookies. It uses no proxy, because a proxy would connect to any address, without the
+// address check.
 //
 // A reader of a protocol uses the client's [http.Client] in three steps:
 //
@@ -15,7 +15,7 @@
 // Bodies stay coded until [ReadBody] or [Decode], because Content-Digest (RFC 9530) covers the
 // coded bytes. Errors wrap the sentinels of the root package:
 //
-//   - ErrUnavailable: a network failure, a resting host, or a robots.txt that cannot be fetched
+//   - ErrUnavailable: a network failure, a paused host, or a robots.txt that cannot be fetched
 //   - ErrTooLarge: an exceeded limit
 //   - ErrInvalid: an invalid body or redirect
 //   - ErrForbidden: a refused address, or a URL that robots.txt disallows
@@ -36,18 +36,20 @@
 //
 // Requests to one host name start in order. The gap between two starts is [Options.Delay] or the
 // file's Crawl-delay, whichever is longer. At most [Options.Concurrency] requests are in flight. A
-// request is in flight until its body is read to the end or closed. A caller that keeps a body open
-// during its next request may therefore wait for itself, but not longer than [Options.Timeout].
+// request is in flight until its body is read to the end or closed. A caller that keeps a body
+// open during its next request may therefore wait for its own body, but not longer than
+// [Options.Timeout].
 //
 // A Retry-After of a 429, 502, 503 or 504 delays all requests to the host. If it is longer than
-// five minutes, the host rests for that time, but at most a day.
+// five minutes, the host is paused for that time, but at most a day.
 //
 // Successive failures (network errors, 429 and 5xx) delay the next request by 1 s, 2 s, and so on
 // to 30 s, less a jitter of up to half. Requests that fail together, and those that [Do] repeats,
-// count as one step. Another 5xx, which may concern only one page, counts for one step less. After
-// eight failures in three steps the host rests: requests fail at once with a [*RestError] that has
-// the remaining time. The first rest takes half a minute. Then one request is sent; if it fails
-// too, the next rest is twice as long, up to five minutes. A success resets the host.
+// count as one step. Other 5xx responses may concern only one page, so the first one is not a
+// step. After eight failures in three steps, the host is paused: requests fail at once with a
+// [*RestError] that contains the remaining time. The first pause takes half a minute. Then one
+// request is sent; if it fails too, the next pause is twice as long, up to five minutes. A success
+// resets the host.
 //
 // # Redirects
 //
@@ -65,10 +67,10 @@
 // # Dictionaries
 //
 // With [Options.Dictionaries], a response may be coded against the content of an earlier one (RFC
-// 9842, the coding dcz), so that a change costs about as much as the change. Callers see decoded
-// responses. A request offers the coding if it is a GET without credentials and Range to an https
-// or loopback origin. It offers the coding even if it has no dictionary, although section 6.1
-// reserves the name for clients that have one. This offer tells the server that declaring a
+// 9842, the coding dcz), so that a response is about as large as the changes. Callers get decoded
+// responses. A request offers the coding if it is a GET without credentials and without Range, to
+// an https or loopback origin. It offers the coding even if it has no dictionary, although section
+// 6.1 reserves the name for clients that have one. This offer tells the server that declaring a
 // dictionary is useful.
 //
 // The content of a response with Use-As-Dictionary is stored once it has been read to its end and
@@ -76,7 +78,7 @@
 // is the only operator that a pattern may have.
 //
 // The coded body must name the offered dictionary, match its digest, and decode to at most MaxBody
-// and [dcz.MaxSum]. MaxRatio counts the dictionary as received, because a copy of it is not a
-// decompression bomb. If a check fails, the client at once sends one request without the coding,
+// and [dcz.MaxSum]. For MaxRatio, the dictionary counts as received, because a body may validly
+// repeat all of it. If a check fails, the client at once sends one request without the coding,
 // which bypasses all caches, and does not offer the coding to the origin for a day.
 package fetch

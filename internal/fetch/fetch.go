@@ -29,7 +29,7 @@ const (
 // maxHeader limits the header of a response in bytes.
 const maxHeader = 64 << 10
 
-// Options configures a [Client]. The zero value suits sites of third parties.
+// Options configure a [Client]. The zero value is suitable for sites of third parties.
 type Options struct {
 	// AllowPrivate allows loopback and private addresses. If false, they are refused with an
 	// [*AddressError]. Link-local addresses and cloud metadata addresses are always refused.
@@ -40,16 +40,16 @@ type Options struct {
 	// Contact is an address or URL for site owners in the default UserAgent. If empty, none is
 	// sent.
 	Contact string
-	// Delay is the least time between the starts of two requests to one host name, whatever
-	// the port. If zero, 250 ms, or none to a loopback host. A negative value means no delay.
-	// A longer Crawl-delay in robots.txt takes precedence, unless IgnoreRobots is set.
+	// Delay is the minimum time between the starts of two requests to one host name, whatever the
+	// port. If zero, 250 ms, or none to a loopback host. A negative value means no delay. A longer
+	// Crawl-delay in robots.txt takes precedence, unless IgnoreRobots is set.
 	Delay time.Duration
 	// Concurrency limits the requests in flight to one host name. If zero, 16. A request is in
 	// flight until its body is read to the end or closed. The limit for all hosts together is
 	// 256. With SharedQueues, it limits the requests of this client to all hosts together, and
 	// gaps begin with the header of a response; if zero, only the limits of SharedQueues apply.
 	Concurrency int
-	// Gap is the least time between the starts of two requests to one host name, also with
+	// Gap is the minimum time between the starts of two requests to one host name, also with
 	// SharedQueues. A longer time of Delay or robots.txt takes precedence.
 	Gap time.Duration
 	// SharedQueues is a client whose host queues this client shares. Gaps, Retry-After and
@@ -72,7 +72,7 @@ type Options struct {
 	// MaxRedirects limits the redirects of one request. If zero, 10. A negative value refuses
 	// all redirects.
 	MaxRedirects int
-	// IgnoreRobots neither requests nor obeys robots.txt.
+	// IgnoreRobots makes the client neither request nor obey robots.txt.
 	IgnoreRobots bool
 	// Robots stores robots.txt files across processes. If nil, the client caches them in
 	// memory.
@@ -81,9 +81,9 @@ type Options struct {
 	// nil, no request offers the coding.
 	Dictionaries Dictionaries
 	// Behind maps origins, such as "https://example.com", to the URLs of their servers. Use it for
-	// origins whose proxy is this program. Requests for such an origin go to that server, with the
-	// origin's name as Host. Only the scheme, host and port of the URL are used. Its address may be
-	// private.
+	// origins for which this program is the reverse proxy. Requests for such an origin go to that
+	// server, with the origin's name as Host. Only the scheme, host and port of the URL are used.
+	// Its address may be private.
 	Behind map[string]*url.URL
 	// Dial replaces network connections, for example by in-memory ones. If nil, the network is
 	// used. Literal addresses and the remote addresses of the returned connections are checked
@@ -294,7 +294,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 
 	turn.repeated = ctx.Value(repeated{}) != nil
 	began := time.Now()
-	// This limits the time for which a body that is never closed blocks its host.
+	// This limits the time for which an unclosed body blocks the queue of its host.
 	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
 	if d, ok := ctx.Value(download{}).(download); ok && d.idle > 0 {
 		watch.idleTimeout = d.idle

@@ -71,8 +71,8 @@ func guardedDial(allowPrivate bool, r *net.Resolver) dialFunc {
 	return d.DialContext
 }
 
-// hookedDial returns dial with checks of the IP addresses it handles: the requested one and
-// the remote one of the connection.
+// hookedDial returns a function that calls dial and checks two IP addresses: the requested one,
+// and the remote one of the connection.
 func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 	g := newGuard(allowPrivate)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

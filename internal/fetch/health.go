@@ -9,29 +9,29 @@ import (
 
 const (
 	maxBackoff  = 30 * time.Second
-	restAfter   = 8 // failures in a row before a host rests
-	restWaves   = 3 // waves of failures before a host rests
+	restAfter   = 8 // failures in a row after which a host is paused
+	restWaves   = 3 // waves of failures after which a host is paused
 	firstRest   = 30 * time.Second
 	maxRest     = 5 * time.Minute
 	backoffBits = 5 // doublings of firstBackoff that exceed maxBackoff
 )
 
-// RestError is a request that was not sent because the host rests after failures or a
-// Retry-After. It wraps [millrace.ErrUnavailable].
+// RestError is the error of a request that was not sent, because the host is paused after failures
+// or a Retry-After. It wraps [millrace.ErrUnavailable].
 type RestError struct {
 	Host     string
-	Failures int           // in a row
+	Failures int           // number of failures in a row
 	Wait     time.Duration // time until the next request is sent
-	Asked    bool          // the host rests because of a Retry-After
+	Asked    bool          // the host is paused because of a Retry-After
 }
 
-// Error returns "HOST is resting after 8 failures in a row; next try in 30s".
+// Error returns "HOST is paused after 8 failures in a row; next request in 30s".
 func (e *RestError) Error() string {
 	wait := (e.Wait + time.Second - 1).Truncate(time.Second)
 	if e.Asked {
-		return fmt.Sprintf("%s sent a Retry-After; next try in %s", e.Host, wait)
+		return fmt.Sprintf("%s sent a Retry-After; next request in %s", e.Host, wait)
 	}
-	return fmt.Sprintf("%s is resting after %d failures in a row; next try in %s", e.Host, e.Failures, wait)
+	return fmt.Sprintf("%s is paused after %d failures in a row; next request in %s", e.Host, e.Failures, wait)
 }
 
 // ErrorCode returns "host-resting", or "retry-after" if Asked.
@@ -45,11 +45,11 @@ func (e *RestError) ErrorCode() string {
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
 
-// outcome classifies the result of a request by what it means for its host.
+// outcome classifies the result of a request, as a sign of the state of its host.
 type outcome uint8
 
 const (
-	unknown outcome = iota // no information: the caller canceled, or this client refused
+	unknown outcome = iota // no information: the caller canceled the request, or this client refused it
 	fine
 	faulty  // a 5xx that may concern only one page
 	failing // a network failure, 429, or a 5xx of an overloaded host
@@ -66,25 +66,25 @@ func outcomeOf(code int) outcome {
 	return fine
 }
 
-// health records the recent failures of a host. Each wave of failures in a row doubles the delay of
-// the next request. After many, the host rests: requests fail at once, except for an occasional
-// probe that tests the host.
+// health records the recent failures of a host. Each wave of failures in a row doubles the delay
+// of the next request. After many failures, the host is paused: requests fail at once, except for
+// an occasional probe that tests the host.
 //
 // A wave consists of the failures of requests that began before the first of them failed, because
-// the number of parallel failures does not show how long a host has been down. A repeated request
-// does not start a wave either, since it may be the cause.
+// the number of parallel failures does not show how long a host has been down. Nor does the
+// repetition of a failed request start a wave, since that request itself may cause the failures.
 type health struct {
-	failures, waves int           // in a row
+	failures, waves int           // number in a row
 	failed          time.Time     // start of the last wave
 	retry           time.Time     // end of the backoff
-	rest            time.Duration // 0 if the host does not rest
-	until           time.Time     // end of the rest
+	rest            time.Duration // length of the pause; 0 if the host is not paused
+	until           time.Time     // end of the pause
 	probing         bool          // the probe is in flight
-	asked           bool          // the host rests because of a Retry-After
+	asked           bool          // the host is paused because of a Retry-After
 }
 
-// resting returns a *RestError if the host rests. While the probe is in flight, the end of the
-// rest assumes that it fails.
+// resting returns a *RestError if the host is paused. While the probe is in flight, the error
+// assumes that it fails.
 func (h *health) resting(host string, now time.Time) error {
 	wait := h.until.Sub(now)
 	switch {
@@ -96,7 +96,7 @@ func (h *health) resting(host string, now time.Time) error {
 	return &RestError{Host: host, Failures: h.failures, Wait: wait, Asked: h.asked}
 }
 
-// leave makes a host rest until end, for a Retry-After longer than maxHold.
+// leave pauses a host until end, for a Retry-After longer than maxHold.
 func (h *health) leave(end time.Time) {
 	if end.After(h.until) {
 		h.rest, h.until, h.asked = max(firstRest, h.rest), end, true
@@ -130,7 +130,7 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 	}
 	step := h.waves
 	if o == faulty {
-		step-- // one broken page must not delay the others
+		step-- // a single broken page must not delay the other pages
 	}
 	if step > 0 {
 		wait := min(firstBackoff<<min(step-1, backoffBits), maxBackoff)

@@ -14,19 +14,19 @@ const (
 	// PoliteDelay is the default of [Options.Delay], except for loopback hosts.
 	PoliteDelay = 250 * time.Millisecond
 
-	maxHold   = 5 * time.Minute // maximum delay by Retry-After; with a longer one, the host rests
-	maxAsked  = 24 * time.Hour  // longest rest by Retry-After
-	manyHosts = 1024            // hosts stored before idle ones are dropped
+	maxHold   = 5 * time.Minute // maximum delay by Retry-After; for a longer one, the host is paused
+	maxAsked  = 24 * time.Hour  // maximum pause by Retry-After
+	manyHosts = 1024            // number of hosts above which idle ones are dropped
 
-	maxInFlight  = 256 // requests in flight of one client
-	hostInFlight = 16  // requests in flight to one host
+	maxInFlight  = 256 // maximum requests in flight of one client
+	hostInFlight = 16  // maximum requests in flight to one host
 )
 
 // pacer keeps one queue per host and limits the requests in flight. Its times have a monotonic
-// reading, so that setting the system clock neither blocks nor floods a host.
+// clock reading, so setting the system clock neither blocks nor floods a host.
 type pacer struct {
 	delay time.Duration  // Options.Delay
-	limit int            // requests in flight to one host
+	limit int            // maximum requests in flight to one host
 	rand  func() float64 // jitter of backoff
 	slots chan struct{}  // each request in flight takes a slot
 
@@ -46,7 +46,7 @@ func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
 // hostQueue is the queue of one host name, whatever the port.
 type hostQueue struct {
 	name    string
-	turn    chan struct{} // held by the next request to start; the others wait in order
+	turn    chan struct{} // contains a value while a request waits for its start; the others wait in order
 	slots   chan struct{} // each request in flight takes a slot
 	users   int           // requests that wait or are in flight
 	waiting int           // requests that wait
@@ -71,18 +71,18 @@ type pass struct {
 	p        *pacer
 	h        *hostQueue
 	began    time.Time
-	delay    time.Duration // after the request
-	probe    bool          // the request that tests a resting host
+	delay    time.Duration // delay after the request
+	probe    bool          // the request tests a paused host
 	repeated bool          // the request has failed before
 	reported bool
-	spaced   bool // see space
+	spaced   bool // space was called
 	released bool
-	slots    chan struct{} // of the client; may be nil
+	slots    chan struct{} // slots of the client; may be nil
 }
 
 // start waits until a request to a host may start, in the order of calls. delay is the Crawl-delay
 // of the host's robots.txt. It fails at once if the context would end before the start, and with a
-// *RestError if the host rests. The caller must call done on the pass.
+// *RestError if the host is paused. The caller must call done on the pass.
 func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*pass, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 		}
 	}()
 	for {
-		// Meanwhile, other requests may delay the turn.
+		// During the wait, other requests may have delayed the turn.
 		wait, err := p.remaining(h)
 		if err != nil {
 			return nil, err
@@ -195,7 +195,7 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	return max(x.h.due(now), x.h.until.Sub(now))
 }
 
-// done returns the pass. Further calls do nothing.
+// done returns the pass. Only the first call has an effect.
 func (x *pass) done(o outcome) {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -243,7 +243,7 @@ func (p *pacer) host(name string) *hostQueue {
 	if len(p.hosts) >= p.sweep {
 		now := time.Now()
 		for name, h := range p.hosts {
-			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // the queue is equal to a new one
+			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // a new queue would behave in the same way
 				delete(p.hosts, name)
 			}
 		}

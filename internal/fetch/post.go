@@ -35,7 +35,7 @@ func Post(ctx context.Context, client *http.Client, target string, header http.H
 		return nil, nil, &PostError{target, err}
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a partial body suffices
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a part of the body is enough
 	if err := CheckStatus(resp); err != nil {
 		return nil, nil, &PostError{target, err}
 	}
@@ -63,8 +63,8 @@ func (e *PostError) Error() string {
 // Unwrap returns the cause.
 func (e *PostError) Unwrap() error { return e.err }
 
-// Endpoint parses a URL for [Post]. The URL must have no fragment. Errors are
-// [millrace.ErrInvalid] and contain nothing that may be secret.
+// Endpoint parses a URL for [Post]. The URL must have no fragment. Errors wrap
+// [millrace.ErrInvalid] and contain no secrets.
 func Endpoint(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -88,8 +88,8 @@ func HostOf(target string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Backoff returns the wait after failures in a row, where err is the last error and before the
-// number of earlier ones. The wait is first, doubled for each earlier failure up to most, less a
+// Backoff returns the wait after a failure. err is its error, and before the number of failures
+// directly before it. The wait is first, doubled for each earlier failure up to most, minus a
 // random part of up to half. It is at least the [RetryAfter] of err, up to a day.
 func Backoff(err error, before int, first, most time.Duration) time.Duration {
 	wait := jitter(min(first<<min(before, 16), most), rand.Float64)

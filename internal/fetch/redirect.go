@@ -32,8 +32,8 @@ func (e *RedirectError) ErrorCode() string { return e.Code }
 // Unwrap returns [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
-// exists reports whether the target may exist: the client did not request it because the redirect
-// is not safe.
+// exists reports whether the target may exist, although the client did not request it, because the
+// redirect is not safe.
 func (e *RedirectError) exists() bool { return e.Code == noDowngrade }
 
 const noDowngrade = "redirect-downgrade"
@@ -72,7 +72,7 @@ func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	return to, nil
 }
 
-// checkHop returns an error for a redirect between from and to that is not allowed.
+// checkHop returns an error if a redirect between from and to is not allowed.
 func checkHop(from, to *url.URL) error {
 	var code, reason string
 	switch {
@@ -105,13 +105,13 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 	away := origin(req.URL) != first
 	for _, r := range via {
 		away = away || origin(r.URL) != first
-		// Without cookies, the same request gets the same response.
+		// Without cookies, the same request gets the same response again.
 		if r.Method == req.Method && cleanURL(r.URL) == cleanURL(req.URL) {
 			return refuse("redirect-loop", "redirect loop")
 		}
 	}
-	// After a hop to another origin, no hop receives the key, because that origin chose the next
-	// hops, even one back to the first origin.
+	// After a redirect to another origin, no further request contains the key, because that origin
+	// chooses the next targets, even one on the first origin.
 	if away {
 		for _, k := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
 			req.Header.Del(k)
@@ -131,7 +131,8 @@ func origin(u *url.URL) string {
 }
 
 // unwrapURL removes the [url.Error] of an [http.Client], which repeats the raw Location
-// header, including credentials. So does the client's error for an invalid Location.
+// header, including credentials. It also replaces the client's error for an invalid Location,
+// which does the same.
 func unwrapURL(err error, from *url.URL) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err

@@ -14,15 +14,15 @@ import (
 
 const (
 	maxRetries    = 3
-	firstBackoff  = time.Second // doubled for each retry
+	firstBackoff  = time.Second // wait before the first retry, doubled for each further one
 	maxRetryAfter = 30 * time.Second
-	drainLimit    = 64 << 10 // bytes of a discarded body that are read
+	drainLimit    = 64 << 10 // bytes of a discarded body that are read, to reuse its connection
 )
 
 // Do sends req with client and repeats it up to three times after a temporary failure: 429, 502,
 // 503, 504, or a connection that breaks before the response. It repeats only safe requests: GET,
-// HEAD and OPTIONS without a body. The waits are 1 s, 2 s and 4 s less a jitter of up to half, or a
-// longer Retry-After of up to 30 s. Do gives up if it would have to wait longer, or past the
+// HEAD and OPTIONS without a body. The waits are 1 s, 2 s and 4 s minus a jitter of up to half, or
+// a longer Retry-After of up to 30 s. Do gives up if it would have to wait longer, or past the
 // deadline of ctx.
 //
 // A response with any other status is returned; see [CheckStatus]. The caller must close its body.
@@ -73,8 +73,8 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			c.stats.retries.Add(1)
 			c.log.LogAttrs(ctx, slog.LevelDebug, "request failed; retrying", slog.Any("err", err), slog.Duration("retry_in", wait))
 		}
-		// The host's queue waits from the same moment, so the time of a Retry-After is not spent
-		// twice.
+		// The host's queue also waits from this moment, so a Retry-After does not delay the
+		// request twice.
 		if err := Sleep(ctx, wait); err != nil {
 			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
@@ -117,9 +117,9 @@ func repeatable(req *http.Request) bool {
 	return false
 }
 
-// mayPass reports whether a restart or a short overload may have caused the failure. A refused
-// connection or an unknown name is more likely due to a wrong URL, and after a timeout the request
-// has waited long enough.
+// mayPass reports whether a restart or a short overload may have caused the failure. It returns
+// false for a refused connection or an unknown name, because the URL is probably wrong, and for a
+// timeout, because the caller has already waited long.
 func mayPass(resp *http.Response, err error) bool {
 	if err != nil {
 		for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {

@@ -6,7 +6,7 @@ import (
 )
 
 // RetryAfter returns the time for which to send no request to the host of a failed request, because
-// of a Retry-After or because the host rests. It returns 0 if unknown.
+// of a Retry-After or because the host is paused. It returns 0 if unknown.
 func RetryAfter(err error) time.Duration {
 	if failed, ok := errors.AsType[*robotsFailure](err); ok {
 		return RetryAfter(failed.cause)

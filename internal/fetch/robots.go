@@ -17,14 +17,14 @@ import (
 const (
 	robotsPath  = "/robots.txt"
 	robotsAge   = 24 * time.Hour // RFC 9309, section 2.4
-	robotsRetry = time.Minute    // after a failed fetch
+	robotsRetry = time.Minute    // time until the next attempt after a failed fetch
 
-	manyRobots     = 256      // origins stored before all are dropped
-	manyRobotsText = 32 << 20 // bytes of files stored before all are dropped
+	manyRobots     = 256      // number of origins above which all are dropped
+	manyRobotsText = 32 << 20 // bytes of files above which all are dropped
 )
 
 // RobotsMemory stores robots.txt files across processes. It must be safe for concurrent use. The
-// client logs errors. An error costs at most one request.
+// client logs errors. An error causes at most one additional request.
 type RobotsMemory interface {
 	// Load returns the saved record of an origin, such as "https://example.com:443", or nil if
 	// none is saved.
@@ -70,8 +70,8 @@ func (e *robotsFailure) Error() string {
 	return text
 }
 
-// ErrorCode returns the code of the cause if no connection was made, since in that case no page can
-// be fetched either.
+// ErrorCode returns the code of the cause if no connection could be made, since no page can be
+// fetched in that case.
 func (e *robotsFailure) ErrorCode() string {
 	switch code := millrace.ErrorCode(e.cause); code {
 	case "certificate", "connection-refused", "dns", "dns-unknown", "no-tls", "timeout-tls", "tls":
@@ -88,9 +88,9 @@ func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
 //
 // A 4xx response other than 429, HTML, or a redirect without a usable target means that there are
 // no rules. A redirect from https to http is a failure instead. If the file cannot be fetched, an
-// older copy applies until it can. Without a copy the error is [millrace.ErrUnavailable] for a
+// older copy applies until it can. Without a copy, the error is [millrace.ErrUnavailable] for a
 // minute, and no URL of the origin can be fetched. The errors of [Client.RoundTrip] for a refused
-// address, a resting host and the end of ctx are returned unchanged.
+// address, a paused host and the end of ctx are returned unchanged.
 func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	if err := checkURL(u); err != nil {
 		return nil, err
@@ -200,8 +200,8 @@ type robotsCache struct {
 type robotsEntry struct {
 	robots *Robots
 	rec    *robotsRecord // record of robots; nil if there is no copy
-	err    error         // why robots is nil
-	due    time.Time     // when to fetch again; zero means at once
+	err    error         // reason why robots is nil
+	due    time.Time     // time of the next fetch; zero = at once
 	flight chan struct{} // closed at the end of the fetch; nil if none is running
 }
 
@@ -226,7 +226,7 @@ func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
 	return *e, true
 }
 
-// expire makes a copy older than age due and reports whether it did.
+// expire schedules a fetch if the copy is older than age, and reports whether it did.
 func (c *robotsCache) expire(key string, age time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -266,15 +266,15 @@ func (c *robotsCache) trim() {
 
 // refreshRobots fetches a file on behalf of all waiting callers.
 func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e robotsEntry) (_ *Robots, err error) {
-	// Release the waiting callers in any case. If this caller cancels, the next one fetches the
+	// Release the waiting callers in any case. If this caller cancels, the next caller fetches the
 	// file.
 	defer func() { c.robots.put(key, e) }()
 	now := time.Now()
 	if e.rec == nil {
 		if rec := c.loadRobots(ctx, key); rec != nil {
 			e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
-			// A record from the future was stored with a wrong clock. If a record disallows this
-			// first URL, the file may have changed since.
+			// Do not use a record from the future, which was stored while the clock was wrong, nor
+			// a record that disallows the first requested URL, because the file may have changed.
 			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge && e.robots.Allowed(u.RequestURI()) {
 				e.due, e.err = now.Add(robotsAge-age), nil
 				return e.robots, nil

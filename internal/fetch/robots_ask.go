@@ -40,8 +40,8 @@ func (r *robotsRecord) validators() Validators {
 	return r.Validators
 }
 
-// unruled sends requests for robots.txt itself, including their redirects. It reads only the
-// beginning of a large file.
+// unruled is the transport of requests for robots.txt itself, including their redirects. It reads
+// only the beginning of a large file.
 type unruled struct{ c *Client }
 
 func (u unruled) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -91,7 +91,7 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 		return rec, nil
 	}
 	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {
-		return nil, refused // the page would also be refused
+		return nil, refused // a request for the page would also be refused
 	}
 	if _, ok := errors.AsType[*RestError](err); ok {
 		return nil, err
@@ -117,8 +117,8 @@ func readRobots(resp *http.Response) ([]byte, error) {
 	return cutRobots(data), nil
 }
 
-// cutRobots returns the complete lines within the limit. A part of a line could have another
-// meaning.
+// cutRobots returns the complete lines within the limit, because a part of a line could have
+// another meaning.
 func cutRobots(data []byte) []byte {
 	if len(data) <= maxRobots {
 		return data

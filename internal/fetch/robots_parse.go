@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	maxRobots     = 500 << 10 // bytes of a robots.txt that are parsed (RFC 9309, section 2.5)
+	maxRobots     = 500 << 10 // maximum bytes of a robots.txt that are parsed (RFC 9309, section 2.5)
 	maxCrawlDelay = time.Minute
-	maxOthers     = 100  // records of other kinds that are stored
-	maxOther      = 2048 // bytes of one such record
+	maxOthers     = 100  // maximum number of stored records of other kinds
+	maxOther      = 2048 // maximum size of such a record in bytes
 )
 
 // Robots is the part of a robots.txt (RFC 9309) that applies to one product. A nil *Robots has
@@ -117,7 +117,7 @@ type robotsParser struct {
 	groups   [2]robotsGroup
 	open     [2]bool // whether the current group applies to the product (own) and to "*" (others)
 	grouped  bool    // a User-agent line was read
-	ruled    bool    // the group has a rule; the next User-agent starts another
+	ruled    bool    // the group has a rule, so the next User-agent line starts another group
 	sitemaps []string
 	records  []robotsOther
 	comments []string
@@ -177,7 +177,7 @@ func (p *robotsParser) line(n int, s string) {
 func (p *robotsParser) rule(r robotsRule) {
 	p.ruled = true
 	if r.value == "" || p.open == [2]bool{} {
-		return // the rule matches no path, or the group no product
+		return // the rule matches no path, or the group names no product
 	}
 	pattern, anchor := strings.CutSuffix(r.value, "$")
 	r.pattern, r.anchor = normalTarget(pattern, true), anchor
@@ -198,8 +198,8 @@ func crawlDelay(s string) time.Duration {
 }
 
 // productToken returns the name at the start of a User-Agent field, or of the value of a
-// User-agent record: "millrace/1.2 (+https://…)" is "millrace". Digits and dots go beyond RFC
-// 9309, section 2.2.1, and keep "bot2" distinct from "bot".
+// User-agent record: "millrace/1.2 (+https://…)" is "millrace". Unlike RFC 9309, section 2.2.1, it
+// allows digits and dots, so that "bot2" differs from "bot".
 func productToken(s string) string {
 	end := strings.IndexFunc(s, func(c rune) bool {
 		return c != '-' && c != '_' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
@@ -235,7 +235,7 @@ func (r *Robots) Rule(target string) (line int, text string) {
 	return rule.line, "Disallow: " + value
 }
 
-// CrawlDelay returns the least time between two requests that the site asks for, or 0. It is at
+// CrawlDelay returns the minimum time between two requests that the site asks for, or 0. It is at
 // most a minute, because a site that wants fewer than 60 requests an hour can use Disallow.
 func (r *Robots) CrawlDelay() time.Duration {
 	if r == nil {
@@ -286,7 +286,7 @@ func (r *Robots) refusal(target string) *robotsRule {
 }
 
 // matches reports whether the rule matches s. It takes the first match of each piece between
-// wildcards, which suffices and takes linear time.
+// wildcards, which is sufficient and takes linear time.
 func (r *robotsRule) matches(s string) bool {
 	piece, rest, more := strings.Cut(r.pattern, "*")
 	if !strings.HasPrefix(s, piece) {

@@ -21,12 +21,12 @@ func (e *SpentError) ErrorCode() string { return "byte-limit" }
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 
-// inFlightAllowance limits the bytes that requests in flight may still receive once the client's
-// limit is reached. Without it, a small limit could be spent on bodies that all stay incomplete.
+// inFlightAllowance limits the bytes that requests in flight may still receive after the client's
+// limit is reached. Without it, all bodies that a small limit allows could stay incomplete.
 const inFlightAllowance = 1 << 20
 
-// spent returns an error once the client's limit is reached. over returns an error once requests in
-// flight must also end. The last buffer read may exceed both limits.
+// spent returns an error after the client's limit is reached. over returns an error when requests
+// in flight must also end. The last read may exceed both limits.
 func (c *Client) spent() error { return c.received(c.maxReceived) }
 
 func (c *Client) over() error {

@@ -13,9 +13,9 @@ type Stats struct {
 	Retries     int64    // requests that Do repeated
 	Status      [6]int64 // responses by class: Status[2] counts 2xx; [0] is unused
 	NotModified int64    // 304 responses, part of Status[3]
-	Conditional int64    // requests that a 304 can answer
+	Conditional int64    // conditional requests
 	HeaderBytes int64    // response headers in HTTP/1.1 form, an estimate
-	BodyBytes   int64    // bytes read of response bodies, coded
+	BodyBytes   int64    // coded bytes of response bodies that were read
 
 	// HTML documents of Status[2] that [Decode] has read to their end: their number, their
 	// part of HeaderBytes and BodyBytes, and their decoded bytes.

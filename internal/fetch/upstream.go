@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// UpstreamOptions configures [Upstream]. The zero value is valid.
+// UpstreamOptions configure [Upstream]. The zero value is valid.
 type UpstreamOptions struct {
 	// ServerName is the name in the certificate of an https server. If empty, the host of its
 	// URL.
@@ -27,12 +27,12 @@ type UpstreamOptions struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Upstream returns a transport that connects to the server of one URL, whatever server a request
-// names. The owner of a site has configured this server, so its address may be private, but not
-// link-local and not that of a cloud metadata service. The transport applies no robots.txt, queues
-// or limits, because the requests come from the site's own visitors. [IsTimeout] distinguishes a
-// slow server from an unreachable one. The error is [millrace.ErrInvalid] if the URL names no
-// server.
+// Upstream returns a transport that always connects to the server of one URL, even if a request
+// names another one. The owner of a site has configured this server, so its address may be
+// private, but not link-local and not that of a cloud metadata service. The transport applies no
+// robots.txt, queues or limits, because the requests come from the site's own visitors.
+// [IsTimeout] distinguishes a slow server from an unreachable one. The error is
+// [millrace.ErrInvalid] if the URL names no server.
 func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 	if err := checkURL(at); err != nil {
 		return nil, err
@@ -62,10 +62,10 @@ func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 		IdleConnTimeout:        keepIdle,
 		MaxIdleConnsPerHost:    256,
 		MaxResponseHeaderBytes: 256 << 10,
-		DisableCompression:     true, // coded bodies stay coded
+		DisableCompression:     true, // pass coded bodies on unchanged
 		ForceAttemptHTTP2:      true,
-		// A small buffer keeps the first chunk, which is read with the header, small. That chunk is
-		// then sent with the next one, which is large.
+		// With a small buffer, only a little of the body is read with the header. It is then sent
+		// together with the next part, which is large.
 		ReadBufferSize: 2 << 10,
 	}, nil
 }

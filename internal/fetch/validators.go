@@ -11,9 +11,9 @@ const (
 	maxModified = 64
 )
 
-// Validators identify one state of a resource (RFC 9110, section 8.8), verbatim as the server sent
-// them. Store them with the body to which they belong, because a request with other validators
-// would confirm the wrong body.
+// Validators identify one state of a resource (RFC 9110, section 8.8), exactly as the server sent
+// them. Store them with the body to which they belong. Otherwise a 304 could confirm the wrong
+// body.
 type Validators struct {
 	ETag     string `json:"etag,omitempty"`     // with quotes and W/
 	Modified string `json:"modified,omitempty"` // Last-Modified
@@ -26,7 +26,7 @@ type Validators struct {
 //   - an unquoted "*" as ETag, which matches every state in If-None-Match
 //     (RFC 9110, section 13.1.2)
 //   - a Last-Modified in the second of the response, since the resource may change
-//     again within it (section 8.8.2.2)
+//     again within that second (section 8.8.2.2)
 func ValidatorsOf(resp *http.Response) Validators {
 	v := Validators{ETag: resp.Header.Get("ETag"), Modified: resp.Header.Get("Last-Modified")}.sound()
 	made, err := http.ParseTime(resp.Header.Get("Date"))

@@ -41,8 +41,8 @@ type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	total  *time.Timer
-	idle   *time.Timer // runs while a Read waits for bytes of the body
-	// idleTimeout is the duration of idle. It does not change once the body is read.
+	idle   *time.Timer // running while a Read waits for bytes of the body
+	// idleTimeout is the duration of idle. It does not change while the body is read.
 	idleTimeout time.Duration
 }
 
@@ -89,11 +89,11 @@ type wireBody struct {
 	turn   *pass
 	limits limits
 	count  *atomic.Int64
-	spent  func() error // returns an error if the client may receive no more
+	spent  func() error // returns an error if the client must not receive more bytes
 	url    string
 	want   int64         // Content-Length; -1 if unknown
 	n      int64         // bytes read
-	paced  bool          // a file with a minimum rate
+	paced  bool          // the body is a file, for which a minimum rate applies
 	waited time.Duration // time waited since the last rate check
 	had    int64         // bytes read at the last rate check
 	err    error         // final error, once reached
@@ -108,7 +108,7 @@ type wireBody struct {
 	coding string
 }
 
-// emptyBody is an empty body without a wireBody, with the function to call if it does not match
+// emptyBody is a body without bytes. It has the function to call if it does not match
 // Content-Digest.
 type emptyBody struct {
 	io.ReadCloser
@@ -165,7 +165,7 @@ func (b *wireBody) stalls(wait time.Duration) bool {
 	return slow
 }
 
-// end stops the timers. At io.EOF, the transport has already taken the connection back, so
+// end stops the timers. At io.EOF, the transport has already taken back the connection, so
 // canceling the context does not close it.
 func (b *wireBody) end(err error) error {
 	b.err = err

@@ -12,7 +12,7 @@ import (
 )
 
 // Raw contains the unchanged bytes of one JSON value. As the type of a struct field, it keeps a
-// member of unknown shape, such as structured data.
+// member of unknown structure.
 type Raw = jsontext.Value
 
 // Decode reads all of r, which must contain one JSON value, into v, a pointer. After an error
@@ -49,7 +49,7 @@ func unmarshal(base position, data []byte, depth int, v any) error {
 	return nil
 }
 
-// validated is for values that the decoder has already validated.
+// validated holds the options for values that the decoder has already validated.
 var validated = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Canonical returns the canonical form (RFC 8785) of one JSON value. It rejects
@@ -63,7 +63,7 @@ func Canonical(data []byte, limits *Limits) (Raw, error) {
 	if err := v.Canonicalize(); err != nil {
 		return nil, decodeError(position{line: 1}, data, err)
 	}
-	// The decoder clamps a number that is too large to the largest double.
+	// Instead of a number that is too large, the decoder returns the largest double.
 	if bytes.Contains(v, []byte("1.7976931348623157e+308")) {
 		var numbers any
 		if err := stdjson.Unmarshal(data, &numbers); err != nil {

@@ -5,11 +5,11 @@
 //     of a million items inside an object with members in any order.
 //
 // Both are strict (RFC 8259 and RFC 7493): duplicate names, invalid UTF-8, a byte order mark
-// and data after the value are errors. Unknown members are ignored, known names are
-// case-sensitive. [Limits] bounds size, depth and counts.
+// and data after the value are errors. Unknown members are ignored, and names are case-sensitive.
+// [Limits] bounds size, depth and counts.
 //
-// A malformed document yields a *millrace.FormatError with a Position such as "line 3, byte
-// 127 (/items/4/etag)": the line counted from 1, the byte from 0, and the JSON Pointer of the
-// value, if there is one. The caller sets Protocol and URL. A document over a limit yields
-// millrace.ErrTooLarge, and a failing reader yields its own error, wrapped.
+// The error for a malformed document is a *millrace.FormatError with a Position such as "line 3,
+// byte 127 (/items/4/etag)": the line counted from 1, the byte from 0, and the JSON Pointer of the
+// value, if there is one. The caller sets Protocol and URL. The error for a document over a limit
+// is millrace.ErrTooLarge. The error of a failing reader is wrapped.
 package jsonio

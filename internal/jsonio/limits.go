@@ -7,19 +7,19 @@ import (
 	"math"
 )
 
-// Limits bounds the input. Nil and the zero value mean the defaults.
+// Limits limit the input. Nil and the zero value mean the defaults.
 type Limits struct {
-	Size  int64 // bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader
-	Value int   // bytes of one value that Reader decodes; 0 = 1 MiB
-	Depth int   // nested arrays and objects; 0 = 64
-	Count int   // elements of one array that Reader walks; 0 = 10,000,000
+	Size  int64 // maximum bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader
+	Value int   // maximum bytes of one value that Reader decodes; 0 = 1 MiB
+	Depth int   // maximum depth of nested arrays and objects; 0 = 64
+	Count int   // maximum elements of one array that Reader walks; 0 = 10,000,000
 }
 
-// Fixed limits of a Reader. Together they bound the memory for names, which detects
-// duplicates.
+// Fixed limits of a Reader. Together they limit the memory for the names of members, which are
+// stored to detect duplicates.
 const (
-	maxMembers = 1000 // of one object that the Reader walks or skips
-	maxName    = 4096 // bytes of a member's name in such an object
+	maxMembers = 1000 // maximum members of one object that the Reader walks or skips
+	maxName    = 4096 // maximum bytes of a member's name in such an object
 )
 
 // slack is the allowed white space between values, in bytes.
@@ -38,7 +38,7 @@ func (l *Limits) resolve(size int64) Limits {
 	}
 }
 
-// source reads up to two limits and records positions for error messages.
+// source is a reader with two limits, which records positions for error messages.
 type source struct {
 	r     io.Reader
 	size  int64 // maximum number of bytes

@@ -58,8 +58,8 @@ func NewReader(r io.Reader, limits *Limits) *Reader {
 	return &Reader{src: src, dec: jsontext.NewDecoder(src), limits: l, waiting: true}
 }
 
-// Members walks the current object and returns the name of each member. The object may
-// have 1,000 members, with names of 4,096 bytes.
+// Members walks the current object and returns the name of each member. The object may have at
+// most 1,000 members, with names of at most 4,096 bytes.
 func (r *Reader) Members() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := r.open('{'); err != nil {
@@ -101,7 +101,7 @@ func (r *Reader) Elements() iter.Seq2[int, error] {
 				}
 				return
 			case 0:
-				// The token returns the error of the peek.
+				// token returns the error that PeekKind has found.
 				yield(i, r.token())
 				return
 			}
@@ -137,8 +137,8 @@ func (r *Reader) Decode(v any) error {
 }
 
 // Raw returns a copy of the bytes of the current value, which is valid JSON without duplicate
-// names. For a value that is too long, it returns an error, with the bytes if they were read;
-// otherwise the value stays current.
+// names. For a value that is too long, it returns an error. With the error, it returns the bytes
+// if it has read them; otherwise the value stays current.
 func (r *Reader) Raw() (Raw, error) {
 	data, err := r.value()
 	if err != nil {
@@ -275,7 +275,7 @@ func (r *Reader) skip(depth int) error {
 		}
 		if kind, length := r.dec.StackIndex(open); kind == '{' && length%2 == 1 {
 			n := 0
-			if r.dec.InputOffset()-before > maxName { // the offset includes white space
+			if r.dec.InputOffset()-before > maxName { // may be a long name, or white space
 				n = len(tok.String())
 			}
 			if err := r.bounded(n); err != nil {

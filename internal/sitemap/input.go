@@ -47,12 +47,12 @@ func (c *counter) Read(p []byte) (int, error) {
 // input reads the bytes of a list without gzip, up to the limits.
 type input struct {
 	raw   counter
-	r     io.Reader // raw without compression
+	r     io.Reader // raw, without compression
 	gzip  bool
 	max   int64
 	n     int64
 	token int64 // bytes left for the current token
-	named bool  // a byte order mark sets the character set; the XML declaration is ignored
+	named bool  // a byte order mark names the character set, so the XML declaration is ignored
 	err   error // error of r, or a limit; never io.EOF
 }
 
@@ -79,7 +79,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, in.err
 }
 
-// open decodes gzip and UTF-16, and drops the byte order mark.
+// open starts to decode gzip and UTF-16, and drops the byte order mark.
 func (in *input) open() (*bufio.Reader, error) {
 	raw := bufio.NewReader(&in.raw)
 	in.r, in.token = raw, maxToken
@@ -113,7 +113,7 @@ func (in *input) open() (*bufio.Reader, error) {
 // charset is the CharsetReader of [encoding/xml.Decoder].
 func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 	if in.named || strings.HasPrefix(strings.ToLower(label), "utf-16") {
-		return r, nil // the declaration was readable, so the text is not UTF-16
+		return r, nil // not UTF-16, because the declaration was readable
 	}
 	if e, _ := charset.Lookup(label); e == nil {
 		return nil, millrace.Coded("charset", fmt.Errorf("unknown character set %.40q", label))

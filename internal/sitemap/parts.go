@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Parts returns sitemap i, counted from 0, of the pages that have a tag of a protocol. head is
-// XML before the pages, with elements of the given namespaces. Without pages, the first
-// sitemap lists the site's base, because sitemaps.org requires one page.
+// Parts returns sitemap i, counted from 0, of the pages that have a tag of a protocol. head is XML
+// before the pages, with elements of the given namespaces. If there are no pages, the first
+// sitemap lists the site's base, because sitemaps.org requires an entry.
 func Parts(v millrace.View, proto string, i, shards int, head string, in ...Namespace) *millrace.Parts {
 	site := v.Site()
 	p := &millrace.Parts{

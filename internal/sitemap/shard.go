@@ -14,8 +14,8 @@ const (
 	IndexPath = "/sitemap-index.xml"
 )
 
-// Shards returns the number of sitemaps for a number of pages, with at most most pages in
-// each. It is a power of two. Shards leaves a tenth of the space free, because a hash does not
+// Shards returns the number of sitemaps for a number of pages. most is the maximum number of pages
+// in each. It is a power of two. Shards leaves a tenth of the space free, because a hash does not
 // fill all sitemaps equally.
 func Shards(pages, most int) int {
 	n := 1
@@ -47,8 +47,8 @@ func ShardOf(u string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// pathOf returns the part of a URL that determines its shard. It is the same for an absolute
-// URL and an identity.
+// pathOf returns the part of a URL that determines its shard. The result is the same for an
+// absolute URL and an identity.
 func pathOf(u string) string {
 	if _, rest, ok := strings.Cut(u, "://"); ok {
 		if i := strings.IndexByte(rest, '/'); i >= 0 {

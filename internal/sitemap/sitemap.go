@@ -18,7 +18,7 @@ import (
 type Entry struct {
 	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
 	Sitemap    bool      // the URL names another list, not a page
-	Modified   time.Time // UTC, perhaps in the future; zero = missing or invalid
+	Modified   time.Time // in UTC; may be in the future; zero = missing or invalid
 	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never; "" = missing or invalid
 	Priority   float64   // 0 to 1; 0.5 = missing or invalid
 	Line       int       // line where the entry starts, from 1
@@ -41,7 +41,7 @@ type Options struct {
 type Element struct {
 	Name string            // without a prefix
 	Attr map[string]string // attributes without a prefix; the first of each name
-	Text string            // up to the first element inside, without white space around it
+	Text string            // text before the first inner element, without white space around it
 	Line int               // line where the element starts, from 1
 }
 
@@ -51,8 +51,8 @@ const (
 	defaultEntries = 50_000
 
 	maxURL   = canon.MaxURL
-	maxDepth = 32      // nested elements
-	maxToken = 1 << 20 // approximate bytes of one tag, text or comment
+	maxDepth = 32      // maximum depth of nested elements
+	maxToken = 1 << 20 // approximate maximum bytes of one tag, text or comment
 	maxRatio = 100     // maximum ratio of gzip, above minRatio
 	minRatio = 1 << 20 // size in bytes up to which no ratio applies
 )
@@ -64,13 +64,13 @@ var (
 	ErrFeed = millrace.Coded("feed", errors.New("RSS or Atom feed, not a sitemap"))
 )
 
-// Parse yields the entries of a list in order, while it reads r. The result can be ranged over
+// Parse yields the entries of a list in order, while it reads r. The sequence can be used only
 // once.
 //
-// It yields at most one error, as the last item; earlier entries are valid. For a syntax error
-// and for skipped entries (no URL, or one that is too long), it is a *[millrace.FormatError]
-// whose Position reads "line 3". For skipped entries, it has their number and the line of the
-// first. At a limit, the error wraps [millrace.ErrTooLarge], and the rest is not read.
+// It yields at most one error, as the last item; earlier entries are valid. For a syntax error and
+// for skipped entries (no URL, or one that is too long), it is a *[millrace.FormatError] whose
+// Position is text such as "line 3". For skipped entries, it contains their number and the line of
+// the first one. At a limit, the error wraps [millrace.ErrTooLarge], and the rest is not read.
 // Otherwise it wraps an error of r. Parse does not read beyond the end of the root element.
 func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
 	if o == nil {
@@ -102,8 +102,8 @@ type parser struct {
 	space   string // namespace of the elements for Options.Element
 	element func(Element) error
 
-	count   int // entries yielded
-	left    int // entries skipped
+	count   int // number of yielded entries
+	left    int // number of skipped entries
 	line    int // line of the first skipped entry
 	because error
 }

@@ -16,14 +16,14 @@ import (
 // element is an open element.
 type element struct {
 	name     xml.Name // Space is the prefix
-	counts   bool     // the element and its ancestors belong to the protocol
+	counts   bool     // the element and its ancestors are in a sitemap namespace
 	bindings int      // number of bindings outside the element
 }
 
 // binding maps a prefix to a namespace.
 type binding struct{ prefix, uri string }
 
-// maxBindings bounds the search for a prefix. Real lists have at most seven.
+// maxBindings limits the search for a prefix. Real lists have at most seven bindings.
 const maxBindings = 64
 
 // markup reads one list in XML.
@@ -136,8 +136,8 @@ func (m *markup) root(name xml.Name, space string, ours bool, line int) error {
 	return formatError(line, "xml-root", fmt.Sprintf("root element is <%.100s>, want <urlset> or <sitemapindex>", name.Local), nil)
 }
 
-// namespace returns the namespace of a prefix, and reports whether it is a sitemap namespace
-// or empty. It ignores the host in a namespace, because many sites misspell it.
+// namespace returns the namespace of a prefix, and reports whether it is a sitemap namespace or
+// empty. It ignores the host name in a namespace, because many sites misspell it.
 func (m *markup) namespace(prefix string) (string, bool) {
 	for i := len(m.bindings) - 1; i >= 0; i-- {
 		if m.bindings[i].prefix == prefix {

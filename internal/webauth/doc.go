@@ -19,10 +19,10 @@
 // owner. A key is valid only for the directory that it was read from.
 //
 // The field has had three forms. The current one is a dictionary, whose member is covered by the
-// signature; [Signer] writes this form. The first one is a single string. Both used to name an
-// origin, with its directory at [DirectoryPath], before they named a directory itself. So a URL
-// without a path is an origin. A member with parameters, from an intermediate draft, identifies no
-// sender.
+// signature; [Signer] writes this form. The first one is a single string. In earlier drafts, both
+// forms named an origin, whose directory is at [DirectoryPath]. Now they name the directory
+// itself. Therefore a URL without a path is read as an origin. A member with parameters, from an
+// intermediate draft, identifies no sender.
 //
 // # Limits
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// VerifierOptions configures a [Verifier].
+// VerifierOptions configure a [Verifier].
 type VerifierOptions struct {
 	// Client fetches key directories at URLs that senders choose. It must be guarded. If nil,
 	// nothing can be verified.

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// prefix is the beginning of a secret's text form.
+// prefix is the beginning of a secret in its text form.
 const prefix = "whsec_"
 
 // Limits of a secret's length in bytes and of the number of secrets.

@@ -27,7 +27,7 @@ const (
 	maxWait   = 5 * time.Minute
 )
 
-// Options configures [New]. The zero value is valid.
+// Options configure a [Sender]. The zero value is valid.
 type Options struct {
 	Now    func() time.Time // nil = time.Now
 	Logger *slog.Logger     // logs failures and recovery; nil = discard
@@ -74,10 +74,11 @@ func (s *Sender) Key() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Send sends a message, JSON, until it is acknowledged, or returns the context's error. The same
-// body is the same message, also in another process. The error is [millrace.ErrNotFound] if the
-// receiver is permanently gone (410), [millrace.ErrTooLarge] if it rejects a message of that length
-// (413), and [millrace.ErrForbidden] if its address is not allowed.
+// Send sends a message in JSON until it is acknowledged. If the context ends first, it returns the
+// context's error. Messages with the same body are the same message to the receiver, even from
+// different processes. The error is [millrace.ErrNotFound] if the receiver is permanently gone
+// (410), [millrace.ErrTooLarge] if it rejects a message of that length (413), and
+// [millrace.ErrForbidden] if its address is not allowed.
 func (s *Sender) Send(ctx context.Context, body []byte) error {
 	for fails := 0; ; fails++ {
 		err := s.Try(ctx, body)

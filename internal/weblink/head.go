@@ -81,7 +81,7 @@ func HTML(r io.Reader, at *url.URL) Head {
 	return h
 }
 
-// attributes returns the attributes of a tag, the first of each name.
+// attributes returns the attributes of a tag. If a name occurs twice, the first one counts.
 func attributes(z *html.Tokenizer, more bool) map[string]string {
 	a := map[string]string{}
 	for more {
@@ -94,8 +94,7 @@ func attributes(z *html.Tokenizer, more bool) map[string]string {
 	return a
 }
 
-// resolve returns the base of a base element; without href, it is the document's own
-// URL.
+// resolve returns the URL of a base element; without a valid href, it is the document's own URL.
 func resolve(at *url.URL, href string) *url.URL {
 	abs, err := canon.Resolve(at, href)
 	if err != nil {

@@ -15,7 +15,7 @@ type Link struct {
 	URL   string   // URL of the target: absolute and canonical
 	Rel   []string // relation types, in lower case
 	Type  string   // media type of the target, without parameters, in lower case; "" = unknown
-	Title string   // as sent
+	Title string   // title parameter, unchanged
 }
 
 // Is reports whether the link has a relation type and a media type, both in
@@ -42,9 +42,10 @@ func mediaType(s string) string {
 	return strings.ToLower(s)
 }
 
-// Header returns the links of the Link fields of a response to base (RFC 8288, section 3), in
-// order. A syntax error ends its field. It skips a link with an anchor, which has another context.
-// If base is nil, only absolute targets are resolved.
+// Header returns the links in the Link fields of a response, in order (RFC 8288, section 3). base
+// is the URL of the response. The rest of a field after a syntax error is ignored. Header skips
+// links with an anchor, because they have another context. If base is nil, it also skips relative
+// targets.
 func Header(h http.Header, base *url.URL) []Link {
 	var out []Link
 	for _, field := range h.Values("Link") {
@@ -67,8 +68,8 @@ func Header(h http.Header, base *url.URL) []Link {
 	return out
 }
 
-// parameters reads the parameters of one link, names in lower case, the first of each
-// name, and returns the rest.
+// parameters reads the parameters of one link: the first of each name, with the name in lower
+// case. It also returns the rest of the text.
 func parameters(s string) (params map[string]string, rest string) {
 	params = map[string]string{}
 	for {
