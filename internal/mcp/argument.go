@@ -12,8 +12,8 @@ import (
 type argument struct {
 	name        string
 	integer     bool // false = a string
-	least, most int  // limits of its value, or of a string's number of characters
-	usual       int  // default; 0 = none
+	least, most int  // limits of the value of an integer, or of the number of characters of a string
+	usual       int  // default value; 0 = none
 	about       string
 }
 

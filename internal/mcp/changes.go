@@ -32,22 +32,22 @@ type changesIn struct {
 // changesOut is a part of the list of changes.
 type changesOut struct {
 	Site    string    `json:"site"`
-	Changes []change  `json:"changes" jsonschema:"the oldest first, each page once with its last change; without since, every page in the order of the URLs"`
-	More    bool      `json:"more" jsonschema:"whether there is more: call again with since = cursor"`
-	Cursor  string    `json:"cursor" jsonschema:"keep it: as since, it asks for what comes after this"`
-	Terms   *TermsOut `json:"terms,omitempty" jsonschema:"what the site says of the use of its content"`
+	Changes []change  `json:"changes" jsonschema:"the changes, oldest first, each page once with its last change; without since, every page in the order of the URLs"`
+	More    bool      `json:"more" jsonschema:"whether more changes follow: call again with since = cursor"`
+	Cursor  string    `json:"cursor" jsonschema:"store it and pass it as since to get later changes"`
+	Terms   *TermsOut `json:"terms,omitempty" jsonschema:"the site's terms for the use of its content"`
 }
 
 type change struct {
 	Kind  string `json:"kind" jsonschema:"added, updated or deleted"`
 	URL   string `json:"url"`
 	Title string `json:"title,omitempty"`
-	Time  string `json:"time,omitempty" jsonschema:"RFC 3339: when it came to be known here; of a page that is listed without since, when it last changed"`
+	Time  string `json:"time,omitempty" jsonschema:"RFC 3339: when this server learned of the change; without since, when the page last changed"`
 }
 
 func (s *Server) addChanges() {
 	add(s, &sdk.Tool{
-		Name: "list_changes", Title: "List what has changed",
+		Name: "list_changes", Title: "List changes",
 		Description: "Lists the pages of a site that were added, updated or deleted since a cursor of an earlier call, or since a time. Without since, it lists every page. Long lists come in parts. Keep the last cursor: the next call with it lists the newer changes.",
 	}, []argument{
 		{name: "site", most: maxName, about: "The site's name from list_sites. Optional if there is only one site."},
@@ -60,7 +60,7 @@ func (s *Server) addChanges() {
 type mark struct {
 	Site  string `json:"n"`           // sum of the site's name
 	Epoch string `json:"e"`           // epoch of the log
-	Seq   uint64 `json:"s"`           // all changes up to it were sent, or are being sent
+	Seq   uint64 `json:"s"`           // sequence number up to which changes were sent, or are being sent
 	All   bool   `json:"l,omitempty"` // every page is being sent, from a state that is not older than Seq
 	After string `json:"a,omitempty"` // with All: the last URL that was sent
 	Last  string `json:"u,omitempty"` // without All: sum of the last URL that was sent of the transaction after Seq
@@ -156,8 +156,8 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	return out, out.text(), nil
 }
 
-// every lists all pages after a URL. The cursor of the last part continues with the changes
-// since the start of the list.
+// every lists all pages after a URL. With the cursor of the last part, the next call lists the
+// changes since the first part.
 func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) error {
 	for p, err := range site.View.Scan(ctx, millrace.Scan{Order: millrace.ByURL, After: m.After, Limit: limit + 1}) {
 		if err != nil {
@@ -172,15 +172,15 @@ func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) e
 	}
 	if !o.More {
 		m.All, m.After = false, ""
-		o.More = m.Seq < site.View.Site().Seq // changes since the start of the list
+		o.More = m.Seq < site.View.Site().Seq // the site has changed since the first part
 	}
 	o.Cursor = m.String()
 	return nil
 }
 
-// since lists the changes of the log after a position. Entries of one transaction share their
-// time, and views do not show their numbers. So a cursor inside a transaction contains the
-// last URL sent.
+// since lists the changes of the log after a position. Entries of one transaction have the same
+// time, and views do not show their numbers. A cursor inside a transaction therefore contains the
+// last URL that was sent.
 func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) error {
 	info := site.View.Site()
 	skip, err := known(ctx, site, m)
@@ -202,7 +202,7 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 			continue
 		}
 		if ch.Kind == millrace.Delete && ch.New {
-			continue // added and deleted in between
+			continue // added and deleted since the position
 		}
 		if len(o.Changes) == limit {
 			o.More = true

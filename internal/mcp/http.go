@@ -40,8 +40,8 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// Scope implements [millrace.Handler]. A site may have a page at the same path: browsers
-// get the page.
+// Scope implements [millrace.Handler]. If the site has a page at the same path, browsers get the
+// page.
 func (s *Server) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	if r.URL.EscapedPath() != Path {
 		return "", false
@@ -61,9 +61,9 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 		return err
 	}
 	if r.Method == http.MethodPost {
-		// Slow clients get this much time for the request and the response.
+		// This is the time limit for slow clients, for the request and the response.
 		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // ignore the error: writers of tests have no deadlines
+		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // ignore the error of writers without deadlines, as in tests
 		body, err := s.body(r)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (s *Server) admit(r *http.Request) error {
 		return refuse(http.StatusForbidden, "ORIGIN", "requests from pages of another origin are refused")
 	}
 	if s.o.Local && !local(r.Host) {
-		return refuse(http.StatusForbidden, "HOST", "this server accepts only requests to names of its own machine, such as localhost")
+		return refuse(http.StatusForbidden, "HOST", "this server accepts only requests to a name of its own machine, such as localhost")
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 type Library interface {
 	// Names returns the names of all sites in order.
 	Names(ctx context.Context) ([]string, error)
-	// Site opens the current state of a site. If no site has the name, it returns
-	// ErrNotFound; if the site is not readable now, ErrConflict or ErrUnavailable.
+	// Site opens the current state of a site. If no site has the name, it returns ErrNotFound. If
+	// the site is temporarily not readable, it returns ErrConflict or ErrUnavailable.
 	Site(ctx context.Context, name string) (*Site, error)
 }
 
@@ -88,7 +88,7 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 			return c.library.Site(ctx, n)
 		}
 	}
-	// The URLs of a site need not start with its name.
+	// A site may have pages whose URLs do not start with its name.
 	for _, n := range names {
 		s, err := c.library.Site(ctx, n)
 		switch {
@@ -124,7 +124,7 @@ func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.P
 	if len(all) == 0 {
 		return nil, nil, errEmpty
 	}
-	// Try sites first whose name is a prefix of the URL.
+	// First try sites whose name is a prefix of the URL.
 	slices.SortStableFunc(all, func(a, b string) int { return above(b, names[0]) - above(a, names[0]) })
 	var passing error
 	for _, name := range all {
@@ -165,8 +165,7 @@ func above(name, url string) int {
 	return 0
 }
 
-// spellings returns the possible names of a page with a URL: the URL itself and common
-// variants.
+// spellings returns the possible names of a page with a URL: the URL itself, and common variants.
 func (c *call) spellings(where string) ([]string, error) {
 	if len(where) > maxURL {
 		return nil, advise("url-size", "the url has %d bytes, the maximum is %d", len(where), maxURL)

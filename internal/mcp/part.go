@@ -20,9 +20,9 @@ func (b budget) holds(markdown string) bool {
 }
 
 // blockPath is a position in a page. Its first element is the number of a block. The next ones
-// are positions of items or rows inside the block. The last may be a byte offset in a text. As
-// the start of a part, nil is the start of the page. As the position of the rest, nil is the
-// end of the page.
+// are positions of items or rows inside the block. The last may be a byte offset in a text. Where
+// a part starts, nil means the start of the page. As the position of the rest, nil means the end
+// of the page.
 type blockPath []int
 
 // part returns the Markdown of as many blocks after a position as the budget allows, and the
@@ -42,7 +42,7 @@ func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, 
 		if s := millrace.Markdown(out); most.holds(s) || room <= 1 {
 			return s, rest, nil
 		}
-		// The Markdown is larger than estimated.
+		// The Markdown is larger than estimated, so try again with less.
 		room = room * 3 / 4
 	}
 }
@@ -106,8 +106,8 @@ func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace
 	return out, nil, nil
 }
 
-// back ends a part before block i, and before the headings directly above it. They belong to
-// the next part.
+// back ends a part before block i, and before the headings directly above it, which belong to the
+// next part.
 func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 	n := len(out)
 	for n > 0 && out[n-1].Type == millrace.HeadingBlock {
@@ -156,14 +156,13 @@ func plain(b millrace.Block) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
 }
 
-// mostAround is the maximum size in bytes of the markup around a text in each part: marks,
-// titles, labels, terms of items. The smallest budget has space for it, even if all of it is
-// escaped.
+// mostAround is the maximum size in bytes of the markup around a text in a part: marks, titles,
+// labels, terms of items. Even if all of it is escaped, it fits into the smallest budget.
 const mostAround = 200
 
-// oversized reports whether the markup around a block's text is too large for a part. Such a
-// block is reduced to its text. The result does not depend on the budget, so positions stay
-// valid under another budget.
+// oversized reports whether the markup around a block's text is too large for a part. Such a block
+// is reduced to its text. The result does not depend on the budget, so positions stay valid if the
+// budget changes.
 func oversized(b millrace.Block) bool { return around(b) > mostAround }
 
 // around returns the size of the markup around the innermost text of a block in bytes. Inner

@@ -30,12 +30,12 @@ func takeText(b millrace.Block, at blockPath, room int, lines bool) (head millra
 		if to < len(full) {
 			rest = blockPath{to}
 		}
-		// Marks and escapes take more characters, except in code.
+		// Outside of code, marks and escapes take additional characters.
 		if lines || n <= 1 || size(millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}) <= room+2 {
 			return b, rest, nil
 		}
 		if n < 16 && spans != nil {
-			spans, n = nil, room*4/3 // the address of a link is larger than the space
+			spans, n = nil, room*4/3 // drop the spans, because the URL of a link does not fit
 		}
 	}
 }
@@ -65,9 +65,9 @@ func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	return out
 }
 
-// cut returns the offset at which to cut a text so that it has at most most characters. It
-// prefers the end of a line, a sentence or a word in the second half. It never splits a
-// visible character, and returns 0 only for an empty text.
+// cut returns the offset at which to cut a text to a maximum number of characters. It prefers the
+// end of a line, a sentence or a word in the second half. It never splits a visible character, and
+// returns 0 only for an empty text.
 func cut(s string, most int, lines bool) int {
 	end, half := len(s), 0
 	n := 0
@@ -97,8 +97,8 @@ func cut(s string, most int, lines bool) int {
 	return edge(s, end)
 }
 
-// edge returns the last offset up to at that does not separate a character from its
-// combining marks, or the first one after it.
+// edge returns the last offset, not after at, that does not separate a character from its
+// combining marks. If there is none, it returns the first such offset after at.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
 		if isBoundary(s, i) {

@@ -28,13 +28,13 @@ type Options struct {
 	Logger  *slog.Logger     // logs failures; nil = discard
 
 	// Web adds the tool add_site, and makes read_page read pages of any site. If nil, clients
-	// reach only the sites of the library. Set it only for the operator's own clients: others
-	// could make this machine send requests.
+	// reach only the sites of the library. Set it only for the operator's own clients, because
+	// other clients could make this machine send requests.
 	Web Web
 
-	// Local accepts only requests to a name of this machine, such as localhost. Without it, a
-	// page in a browser could reach a local server by DNS rebinding. Set it if the content is
-	// not public and needs no key.
+	// Local makes the server accept only requests to a name of this machine, such as localhost.
+	// Otherwise a page in a browser could reach a local server by DNS rebinding. Set it if the
+	// content is not public and needs no key.
 	Local bool
 }
 
@@ -43,7 +43,7 @@ type Server struct {
 	library Library // nil = the published site of the gateway
 	o       Options
 	log     *slog.Logger
-	turns   chan struct{}         // holds a token for each running call
+	turns   chan struct{}         // contains a value for each running call
 	args    map[string][]argument // arguments by the name of the tool
 	sdk     *sdk.Server
 	http    http.Handler
@@ -59,7 +59,7 @@ func (s *Server) instructions() string {
 	if s.o.Web == nil {
 		return instructions
 	}
-	return instructions + ` A page of any other site can be read by read_page, too; add_site adds a whole site.`
+	return instructions + ` read_page also reads a page of any other site, and add_site adds a whole site.`
 }
 
 // New returns a server for a library. If library is nil, the server reads the published site
@@ -80,9 +80,9 @@ func New(library Library, o *Options) *Server {
 		Name: "millrace", Title: "millrace: websites as clean text", Version: cmp.Or(o.Version, "(devel)"),
 	}, &sdk.ServerOptions{
 		Instructions: s.instructions(),
-		// The lists do not change while the server runs.
+		// Do not announce changes of the lists, because they do not change while the server runs.
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
-		// A result may depend on the client, and expires at once.
+		// A result may depend on the client, and must not be reused later.
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
 	s.sdk.AddReceivingMiddleware(s.known)
@@ -98,12 +98,12 @@ func New(library Library, o *Options) *Server {
 	return s
 }
 
-// codeKey is the name of an error's code in the _meta of a result. Clients expect
-// structured content to match the output schema.
+// codeKey is the name of an error's code in the _meta of a result. It is not in the structured
+// content, because clients expect that to match the output schema.
 const codeKey = "millrace/code"
 
-// known rejects unknown methods and subscriptions. It recovers from panics, so a panic affects
-// only one client.
+// known rejects unknown methods and subscriptions. It also recovers from panics, so a panic
+// affects only one client.
 func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
 		defer func() {
@@ -169,7 +169,7 @@ func (s *Server) begin(ctx context.Context) (of context.Context, c *call, end fu
 	of, cancel := context.WithTimeout(ctx, s.o.Time)
 	stop := func() bool { return true }
 	if r, ok := ctx.Value(requestKey{}).(*request); ok {
-		// The SDK continues after the client disconnects.
+		// End the call when the client disconnects, because the SDK would continue it.
 		stop = context.AfterFunc(r.ctx, cancel)
 		if c.library == nil {
 			c.library = published{r.live, s.o.Terms}
@@ -215,7 +215,7 @@ func add[In, Out any](s *Server, t *sdk.Tool, args []argument, do tool[In, Out])
 		out, err := run(ctx, s, t.Name, func(ctx context.Context, c *call) (out Out, err error) {
 			if token := r.Params.GetProgressToken(); token != nil {
 				c.progress = func(ctx context.Context, done, total int, what string) {
-					// Ignore errors: the client gets the result anyway.
+					// Ignore errors, because the client still gets the result.
 					_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{
 						ProgressToken: token, Progress: float64(done), Total: float64(total), Message: what,
 					})
@@ -283,7 +283,7 @@ func (s *Server) explain(ctx context.Context, name string, err error) error {
 	case errors.Is(err, millrace.ErrConflict):
 		return millrace.Coded("conflict", errors.New("the site is being rebuilt, or has changed during the call; call again later"))
 	case errors.Is(err, millrace.ErrUnavailable):
-		return millrace.Coded("unavailable", errors.New("unavailable now; call again in a few seconds"))
+		return millrace.Coded("unavailable", errors.New("temporarily unavailable; call again in a few seconds"))
 	case errors.Is(err, millrace.ErrNotFound):
 		return millrace.Coded("not-found", errors.New("no longer available; call list_sites or search"))
 	}

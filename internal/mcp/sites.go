@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// mostSites is the maximum number of sites in an answer.
+// mostSites is the maximum number of sites in a result.
 const mostSites = 50
 
-// mostSections is the maximum number of sections of a site in an answer.
+// mostSections is the maximum number of sections of a site in a result.
 const mostSections = 30
 
 type sitesIn struct {
@@ -25,20 +25,20 @@ type sitesIn struct {
 
 type sitesOut struct {
 	Sites []siteOut `json:"sites"`
-	After string    `json:"after,omitempty" jsonschema:"there are more sites: call again with this"`
+	After string    `json:"after,omitempty" jsonschema:"more sites follow: call again with this value as after"`
 }
 
 type siteOut struct {
-	Name     string       `json:"name" jsonschema:"as the other tools take it"`
-	URL      string       `json:"url,omitempty" jsonschema:"where its pages are"`
+	Name     string       `json:"name" jsonschema:"name of the site, for the other tools"`
+	URL      string       `json:"url,omitempty" jsonschema:"base URL of its pages"`
 	Title    string       `json:"title,omitempty"`
-	Language string       `json:"language,omitempty" jsonschema:"of its home page, BCP 47"`
+	Language string       `json:"language,omitempty" jsonschema:"language of its home page, BCP 47"`
 	Pages    int          `json:"pages"`
-	Changed  string       `json:"changed,omitempty" jsonschema:"RFC 3339: when a change last came to be known here"`
-	Sections []sectionOut `json:"sections,omitempty" jsonschema:"its parts, the largest first"`
-	Cursor   string       `json:"cursor,omitempty" jsonschema:"as since, list_changes tells by it what comes after now"`
-	Terms    *TermsOut    `json:"terms,omitempty" jsonschema:"what the site says of the use of its content; without it, nothing is known, which is no permission"`
-	Note     string       `json:"note,omitempty" jsonschema:"why it cannot be read"`
+	Changed  string       `json:"changed,omitempty" jsonschema:"RFC 3339: when this server last learned of a change"`
+	Sections []sectionOut `json:"sections,omitempty" jsonschema:"sections of the site, the largest first"`
+	Cursor   string       `json:"cursor,omitempty" jsonschema:"pass it as since to list_changes to get later changes"`
+	Terms    *TermsOut    `json:"terms,omitempty" jsonschema:"the site's terms for the use of its content; if absent, they are unknown, which is not a permission"`
+	Note     string       `json:"note,omitempty" jsonschema:"why the site cannot be read"`
 }
 
 type sectionOut struct {
@@ -51,7 +51,7 @@ func (s *Server) addSites() {
 		Name: "list_sites", Title: "List the sites",
 		Description: "Lists the available websites: the name for the other tools, title, number of pages, time of the last change, and the uses of the content that the owner allows. Start here.",
 	}, []argument{
-		{name: "after", most: maxName, about: "Continue after this site, from the previous answer. Omit it to start."},
+		{name: "after", most: maxName, about: "The value of after in the previous result. Omit it for the first sites."},
 	}, s.sites)
 }
 

@@ -49,7 +49,7 @@ func fenced(what, content string) string {
 		mark + " ---\n" + content + "\n--- " + mark + " ---\n"
 }
 
-// date formats a time for answers. It returns "" for the zero time.
+// date formats a time for results. It returns "" for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -57,18 +57,18 @@ func date(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// TermsOut is the part of an answer about a site's terms of use.
+// TermsOut is the part of a result about a site's terms of use.
 type TermsOut struct {
-	URL          string                    `json:"url,omitempty" jsonschema:"the terms of use"`
-	Requirements []string                  `json:"requirements,omitempty" jsonschema:"what is asked of those who use the content: attribution (credit the publisher), link-back (link to the page), notice (tell the publisher of commercial use)"`
-	Purposes     map[millrace.Purpose]bool `json:"purposes,omitempty" jsonschema:"whether the content may be used for ai-input (answering with it), ai-train, search; nothing is said of a purpose that is not named"`
-	Contact      string                    `json:"contact,omitempty" jsonschema:"whom to ask about licences"`
-	KeepSeconds  float64                   `json:"keep_seconds,omitempty" jsonschema:"how long copies may be kept"`
-	Documents    []string                  `json:"documents,omitempty" jsonschema:"the documents that say so"`
+	URL          string                    `json:"url,omitempty" jsonschema:"URL of the terms of use"`
+	Requirements []string                  `json:"requirements,omitempty" jsonschema:"requirements for users of the content: attribution (credit the publisher), link-back (link to the page), notice (notify the publisher of commercial use)"`
+	Purposes     map[millrace.Purpose]bool `json:"purposes,omitempty" jsonschema:"whether the content may be used for ai-input (in answers), ai-train, search; for other purposes, the terms are unknown"`
+	Contact      string                    `json:"contact,omitempty" jsonschema:"contact for questions about licenses"`
+	KeepSeconds  float64                   `json:"keep_seconds,omitempty" jsonschema:"time for which copies may be kept, in seconds"`
+	Documents    []string                  `json:"documents,omitempty" jsonschema:"the documents that contain these terms"`
 }
 
-// termsOf returns the terms of a site for an answer: the strictest terms of all its documents.
-// If they are unknown, it returns nil.
+// termsOf returns the terms of a site for a result: the strictest terms of all its documents. If
+// they are unknown, it returns nil.
 func termsOf(docs []protocol.Terms) *TermsOut {
 	if len(docs) == 0 {
 		return nil

@@ -32,19 +32,19 @@ type addIn struct {
 }
 
 type addOut struct {
-	Name     string `json:"name" jsonschema:"the site, as the other tools take it"`
-	Pages    int    `json:"pages" jsonschema:"how many of its pages were read"`
-	Complete bool   `json:"complete" jsonschema:"whether all pages were read; if not, list_sites says later"`
+	Name     string `json:"name" jsonschema:"name of the site, for the other tools"`
+	Pages    int    `json:"pages" jsonschema:"number of pages that were read"`
+	Complete bool   `json:"complete" jsonschema:"whether all pages were read; if not, call list_sites later"`
 }
 
 func (s *Server) addWeb() {
 	no, yes := false, true
 	add(s, &sdk.Tool{
 		Name: "add_site", Title: "Add a site",
-		Description: "Adds a website to the ones that can be searched here, and keeps it up to date: it reads the site by the cheapest way that the site offers, and obeys its robots.txt and its policy. To read a single page, call read_page instead.",
+		Description: "Adds a website to those that can be searched here, and keeps it up to date. It reads the site in the cheapest way that the site offers, and obeys its robots.txt and its policy. To read a single page, call read_page instead.",
 		Annotations: &sdk.ToolAnnotations{Title: "Add a site", IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &yes},
 	}, []argument{
-		{name: "url", least: 1, most: maxURL, about: "The site's URL, such as https://example.com/, or that of a folder of it."},
+		{name: "url", least: 1, most: maxURL, about: "URL of the site, such as https://example.com/, or of a folder of it."},
 	}, s.addSite)
 }
 
@@ -65,7 +65,7 @@ func (s *Server) addSite(ctx context.Context, c *call, in addIn) (*addOut, strin
 	}
 	out := &addOut{Name: canon.Visible(name), Pages: max(pages, 0), Complete: pages >= 0}
 	if !out.Complete {
-		return out, fmt.Sprintf("%s is being read, which takes a while. list_sites says how many pages it has; search finds what has been read.", out.Name), nil
+		return out, fmt.Sprintf("%s is being read, which takes a while. list_sites shows the number of pages; search finds pages that have been read.", out.Name), nil
 	}
 	return out, fmt.Sprintf("%s was added with %d pages. It is kept up to date.", out.Name, out.Pages), nil
 }
@@ -91,6 +91,6 @@ func outside(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	text, _, _ := strings.Cut(err.Error(), "; ") // the rest advises the operator
+	text, _, _ := strings.Cut(err.Error(), "; ") // the rest is advice for the operator
 	return advise(millrace.ErrorCode(err), "%s", short(text))
 }
