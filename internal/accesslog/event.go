@@ -67,7 +67,7 @@ func Local() (map[netip.Addr]bool, error) {
 
 // Event returns the event for a request by a bot, in the form that the gateway uses. A log has no
 // content types, so a path without a file extension counts as a page. The size of the content is
-// unknown, because the content may have been compressed.
+// unknown, because the log has the size of the possibly compressed body.
 func (b *Bots) Event(l *Line, bot *bots.Bot) store.Event {
 	e := store.Event{
 		Time: l.Time, Bot: bot.Token, Family: bot.Family, Protocol: "html", Endpoint: store.EndpointFetch,

@@ -61,7 +61,7 @@ type Follower struct {
 	file    *os.File // nil = closed
 	at      position
 	started bool // the position is loaded
-	dirty   bool // the lines before the position may not be stored
+	dirty   bool // some lines before the position may not be stored yet
 	skip    bool // the rest of a line that is too long is skipped
 	moved   bool // the log is now another file
 	missing bool // the absence of the log was logged
@@ -72,7 +72,7 @@ type Follower struct {
 type position struct {
 	Offset int64  `json:"offset"`
 	Before string `json:"before"` // hash of the bytes before the position
-	Event  uint64 `json:"event"`  // number of the last event when all lines before it were stored
+	Event  uint64 `json:"event"`  // number of the last event in the store when the position was saved
 	Known  bool   `json:"known"`  // false = there is no position yet
 }
 
@@ -143,8 +143,8 @@ func (f *Follower) Run(ctx context.Context) {
 	})
 }
 
-// start loads the position, and notes the events that were stored after it was saved. The lines of
-// these events are read again.
+// start loads the position, and the events that were stored after it was saved. The lines of these
+// events are read again, but not counted again.
 func (f *Follower) start(ctx context.Context) (err error) {
 	f.started, f.dirty = false, false
 	if f.at, err = f.saved().Load(ctx); err != nil {
@@ -245,7 +245,7 @@ func (f *Follower) open(ctx context.Context) (err error) {
 	if f.file = f.renamedLog(); f.file != nil {
 		return nil
 	}
-	f.o.Logger.Warn("access log was replaced, and the old log is not in the same folder; requests at the end of the old log are not counted", "path", f.o.File)
+	f.o.Logger.Warn("access log was replaced, and the old log is not in the same folder; skipping requests at the end of the old log", "path", f.o.File)
 	return f.begin(ctx, 0)
 }
 
@@ -320,8 +320,8 @@ func (f *Follower) read(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// blockSize is the size of a block of lines in bytes. The lines of a block must be fewer than the
-// recorder's buffer holds.
+// blockSize is the size of a block of lines in bytes. The recorder's buffer must hold the events
+// of all lines of a block.
 const blockSize = 256 << 10
 
 // lines records the complete lines of a block, and returns their size.

@@ -13,7 +13,7 @@ import (
 // jsonLine contains the members of a line that are read. Values may be strings or numbers, because
 // the formats of servers are configurable.
 type jsonLine struct {
-	// Caddy; nginx has the request line in request.
+	// Caddy has an object in request, and nginx the request line.
 	Request  jsontext.Value `json:"request"`
 	Stamp    jsontext.Value `json:"ts"`
 	Duration jsontext.Value `json:"duration"`
@@ -103,7 +103,7 @@ func (p *jsonParser) parse(b []byte, l *Line, requestLine func([]byte, *Line)) b
 	l.Target = orBytes(origin(p.string(first(j.ClientURI, r.URI, j.URI, j.ClientPath))), l.Target)
 	for _, d := range []struct {
 		value jsontext.Value
-		unit  time.Duration // of a number
+		unit  time.Duration // unit of a number
 	}{{j.OriginMillis, time.Millisecond}, {j.Duration, time.Second}, {j.RequestTime, time.Second}} {
 		text := p.string(d.value)
 		if n, ok := number(text); ok && n >= 0 && n < float64(maxSeconds*time.Second/d.unit) {

@@ -28,8 +28,8 @@ func (l *Line) Path() []byte {
 // Parser parses lines. Its zero value works. It is not safe for concurrent use.
 type Parser struct {
 	// Unit is the unit of an integer at the end of a line in the combined or common format, such as
-	// time.Microsecond for %D of Apache. If 0, such an integer is ignored, since it may be
-	// something else. Decimal numbers of nginx are always read.
+	// time.Microsecond for %D of Apache. If 0, such an integer is ignored, since it may not be a
+	// duration. Decimal numbers of nginx are always read.
 	Unit time.Duration
 
 	stamp     []byte // text of the last time
@@ -210,8 +210,8 @@ func (p *Parser) time(b []byte, l *Line) bool {
 	return true
 }
 
-// plausible reports whether a request may have happened at a time. Other times would result in a
-// report of many years.
+// plausible reports whether a request may have happened at a time. An implausible time would make
+// a report cover many years.
 func plausible(t time.Time) bool { return t.Year() >= 1995 && t.Year() < 2100 }
 
 // quoted returns the text up to the next unescaped quote, and the rest after the quote.

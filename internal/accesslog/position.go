@@ -27,7 +27,7 @@ func before(f *os.File, offset int64) string {
 	return canon.SHA256Hex(b)[:32]
 }
 
-// fits reports whether a file contains the position.
+// fits reports whether the bytes of a file before the position are those of the log.
 func (p *position) fits(f *os.File) bool {
 	return p.Offset == 0 || before(f, p.Offset) == p.Before
 }
@@ -76,8 +76,8 @@ type recordedKey struct {
 
 const (
 	maxRecorded = 8192
-	// near is the maximum difference between the times of an event and of its line. A log has the
-	// time of the end of a request in seconds.
+	// near is the maximum difference between the times of an event and of its line. The time of a
+	// line is that of the end of the request, in whole seconds.
 	near = 10 * time.Second
 )
 

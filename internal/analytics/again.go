@@ -37,7 +37,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		s := seen[k]
 		if s == nil {
 			if len(seen) == mostPaths {
-				continue // the most frequent keys are among the first
+				continue // the most frequent keys are probably among the first
 			}
 			s = &state{size: cmp.Or(e.Size, e.Bytes), first: e.Time, last: e.Time}
 			seen[k] = s
@@ -72,9 +72,9 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	}
 	return finish(found, Again, func(k who, u *Unusual) bool {
 		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
-		u.Says = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than needed; most often %s, %d times.",
+		u.Says = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than necessary; most often %s, %d times.",
 			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
-		u.Advice = "Conditional requests would get a 304 without a body; notify its operator, or limit its rate."
+		u.Advice = "Conditional requests would get a 304 without a body. Tell the operator of the bot, or limit its rate."
 		u.Flag = slower(u.Bot)
 		return true
 	}), nil

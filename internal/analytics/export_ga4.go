@@ -24,7 +24,7 @@ type ga4Message struct {
 	Events    []ga4Event `json:"events"`
 }
 
-// ga4Consent excludes the use for advertising.
+// ga4Consent denies the use of events for advertising.
 type ga4Consent struct {
 	UserData        string `json:"ad_user_data"`
 	Personalization string `json:"ad_personalization"`

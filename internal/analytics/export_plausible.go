@@ -32,7 +32,7 @@ func (p *provider) plausible(ctx context.Context, group []store.Event) (string, 
 	}
 	h, _, err := p.send(ctx, &m)
 	if n := h.Get("X-Plausible-Dropped"); n != "" && n != "0" {
-		return "Plausible drops the events: it does not have the domain, or treats this machine's address or the user agent of this program as a bot's", nil
+		return "Plausible drops the events: it does not have the domain, or takes this machine's address or this program's user agent for that of a bot", nil
 	}
 	return "", err
 }

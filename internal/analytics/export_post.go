@@ -59,7 +59,7 @@ func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, err
 
 // group divides events into groups of one request each. Each group keeps the order.
 func (r *receiver) group(events []store.Event) (out [][]store.Event) {
-	open := make(map[string]int) // the group that is not full, per bot if byBot
+	open := make(map[string]int) // index of the group that is not full, per bot if byBot
 	for _, e := range events {
 		bot := ""
 		if r.byBot {
@@ -101,7 +101,7 @@ func eventName(e *store.Event) string {
 	return "bot_request"
 }
 
-// page returns the URL of an event, of at most most bytes. It makes the path printable,
+// page returns the URL of an event, limited to a number of bytes. It makes the path printable,
 // because clients choose it and a receiver may fail to decode it.
 func (p *provider) page(e *store.Event, most int) *url.URL {
 	asked, query, _ := strings.Cut(cut(e.Path), "?")

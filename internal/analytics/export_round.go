@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// round exports one window of events. It reports whether the position has advanced;
-// then there may be more.
+// round exports one window of events. It reports whether the position has advanced, in which case
+// there may be more events.
 func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if !e.begun {
 		if err := e.begin(ctx); err != nil {
@@ -38,8 +38,8 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	if todo = append(todo, last...); len(todo) > 0 {
 		err = e.deliver(ctx, e.kind.group(todo))
 	}
-	// Lost events count as done. The position is before the first event that is not
-	// done.
+	// Lost events count as done. The new position is the last event before the first one that is
+	// not done.
 	to := end
 	for _, ev := range events {
 		if !e.done[ev.Number] {
@@ -134,7 +134,7 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 const (
 	mostRefused  = 8    // refused requests of a round in which none is accepted
 	mostFailures = 10   // failures of one event while others are accepted
-	mostAhead    = 4096 // events that may be exported ahead of a failed one
+	mostAhead    = 4096 // maximum number of events exported after one that has failed
 )
 
 // refusals are the statuses that reject the content of a request, not the sender.
@@ -143,9 +143,9 @@ var refusals = map[int]bool{
 	http.StatusUnsupportedMediaType: true, http.StatusUnprocessableEntity: true, http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
-// deliver posts groups one by one, until the receiver accepts none. It posts a refused group again
-// in halves. It drops a single refused event, and an event that fails mostFailures times, but only
-// if the receiver accepts others.
+// deliver posts groups one by one, as long as the receiver accepts any. It splits a refused group
+// into halves and posts them again. It drops a refused single event, and an event that fails
+// mostFailures times, but only if the receiver accepts others.
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	taken, tries := 0, 0
 	var last error
@@ -181,8 +181,8 @@ func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	return e.giveUp(ctx, taken, failed, last)
 }
 
-// giveUp drops the events that failed too often. It returns the last error if others must be posted
-// again.
+// giveUp drops the events that failed too often. It returns the last error if other events must be
+// posted again.
 func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int, last error) error {
 	if taken == 0 {
 		return last
@@ -220,7 +220,7 @@ func (e *Exporter) took(ctx context.Context, group []store.Event, ignored string
 			l.Sent += uint64(len(group))
 			return
 		}
-		if l.Ignored == 0 { // log it once; it repeats for every group
+		if l.Ignored == 0 { // log the reason once; it is the same for every group
 			e.o.Logger.WarnContext(ctx, "receiver does not count events", "receiver", e.target.String(), "reason", ignored)
 		}
 		l.Ignored += uint64(len(group))

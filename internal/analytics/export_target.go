@@ -25,13 +25,13 @@ const (
 
 // receiver describes a kind of receiver.
 type receiver struct {
-	endpoint string   // path of its API; "" = the target's own
+	endpoint string   // path of its API; "" = the path of the target
 	params   []string // required parameters in the query of a target
 	secret   []string // the confidential parameters, which may change
 	window   int      // events per read
-	together int      // maximum events per request
+	together int      // maximum number of events per request
 	byBot    bool     // one request per bot
-	// maxAge is the maximum age of an event, for receivers that use the time of arrival; 0 =
+	// maxAge is the maximum age of an event, for receivers that date events by their arrival; 0 =
 	// any age.
 	maxAge time.Duration
 }
@@ -132,7 +132,8 @@ func (t *Target) String() string { return t.Kind + " " + fetch.HostOf(t.url.Stri
 // GoString returns String.
 func (t *Target) GoString() string { return t.String() }
 
-// Name returns a name of the receiver without its URL. It does not depend on secrets.
+// Name returns a name that identifies the receiver and contains no URL. It does not depend on
+// secrets.
 func (t *Target) Name() string {
 	u := *t.url
 	if t.Kind != Webhook { // the whole URL of a webhook identifies it

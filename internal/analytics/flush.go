@@ -20,16 +20,16 @@ const (
 	atOnce    = 4096 // events in one transaction of the store
 	firstWait = time.Second
 	maxWait   = time.Minute
-	lastCall  = 10 * time.Second // time to store the rest when Run ends
+	lastCall  = 10 * time.Second // time limit to store the rest when Run ends
 	tidyFirst = time.Minute
 	tidyEvery = time.Hour
-	// maxClockStep is the greatest change of the clock at which Tidy still deletes
-	// events.
+	// maxClockStep is the maximum change of the clock after which Tidy still deletes events.
 	maxClockStep = 10 * time.Minute
 )
 
 // Run stores events until the context ends, and then stores the rest. While the store fails,
-// it retries with growing pauses. It also tidies the store. Run can be called again.
+// it retries with growing pauses. It also tidies the store. Run can be called again after it has
+// returned.
 func (r *Recorder) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -76,7 +76,7 @@ func (r *Recorder) Run(ctx context.Context) {
 func (r *Recorder) Flush(ctx context.Context) error {
 	r.storing.Lock()
 	defer r.storing.Unlock()
-	if err := r.store(ctx); err != nil { // events of an earlier failure
+	if err := r.store(ctx); err != nil { // events that could not be stored before
 		return err
 	}
 	r.take()
@@ -138,8 +138,8 @@ func (r *Recorder) fill(ctx context.Context) {
 	}
 }
 
-// isFullPage reports whether a response is one whole page, or a 304 of one. HEAD, partial and
-// redirect responses are not.
+// isFullPage reports whether a response is one whole page, or a 304 for one. It returns false for
+// responses to HEAD, partial responses and redirects.
 func isFullPage(e *store.Event) bool {
 	return e.Endpoint == store.EndpointFetch && e.Path != "" && e.HTML >= 0 &&
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
@@ -168,7 +168,7 @@ func (r *Recorder) tidying(ctx context.Context) {
 		set := now.Round(0).Sub(wall.Round(0)) - time.Since(running)
 		wall, running = now, time.Now()
 		if set.Abs() > maxClockStep {
-			r.o.Logger.Warn("clock was set; tidying events is paused for an hour", "shift", set.Round(time.Second).String())
+			r.o.Logger.Warn("clock was set; pausing tidying of events for an hour", "shift", set.Round(time.Second).String())
 			continue
 		}
 		if err := r.tidy(ctx, now); err != nil && ctx.Err() == nil {

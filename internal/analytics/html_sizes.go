@@ -28,7 +28,7 @@ func (c *htmlSizeCache) init() {
 	c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.HTMLSize)
 }
 
-// fill sets the HTML size of events with one page each. After an error, some events lack it.
+// fill sets the HTML sizes of events for single pages. After an error, some events lack the size.
 func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Event, now time.Time) error {
 	if age := now.Sub(c.since); len(c.known) >= maxHTMLSizes || age < 0 || age > htmlSizesTTL {
 		clear(c.known)

@@ -7,13 +7,13 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Pages are average figures of a site's pages. They replace missing figures of a page.
+// Pages holds the average figures of a site's pages. They replace missing figures of a page.
 type Pages struct {
 	Count int64        `json:"pages"`
 	HTML  savings.HTML `json:"html"` // mean size of a page
 }
 
-// Measured is the input of [Measure]. The sites of a store implement it.
+// Measured is the input of [Measure]. A site of a store implements it.
 type Measured interface {
 	// MeanHTMLSize returns the mean of the known HTML sizes, and the number of
 	// pages with one.

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// HTMLSizes returns the HTML sizes of pages. The sites of a store implement it.
+// HTMLSizes returns the HTML sizes of pages. A site of a store implements it.
 type HTMLSizes interface {
 	// HTMLSizes returns the sizes of pages by path, in order; zero if unknown.
 	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
@@ -64,9 +64,9 @@ type Recorder struct {
 	weights htmlSizeCache
 }
 
-// buffer holds events in order. It copies their texts into one byte slice, since a text of a
-// request would keep the whole request in memory. It stores fields that many events share
-// once. A record has no pointers for the garbage collector.
+// buffer holds events in order. It copies their texts into one byte slice, since a substring of a
+// request would keep the whole request in memory. It stores fields that many events share only
+// once. Records contain no pointers, so the garbage collector does not scan them.
 type buffer struct {
 	records []record
 	text    []byte
@@ -147,9 +147,9 @@ func New(usage store.Usage, site string, o *Options) *Recorder {
 }
 
 // Record records one response. It never waits for the store. It copies Path, Query
-// and Intent; other texts must be few and short. The store assigns the number.
-// Record fills in HTML and Received of a page if they are not set. HTML below 0
-// marks a continuation of a page, which counts with its first part.
+// and Intent; other texts must be short and have few different values. The store assigns the
+// number. Record fills in HTML and Received of a page if they are not set. HTML below 0 marks a
+// continuation of a page, which counts with its first part.
 func (r *Recorder) Record(e store.Event) {
 	path, query, intent := cut(e.Path), cut(e.Query), cut(e.Intent)
 	r.mu.Lock()
@@ -170,7 +170,7 @@ func (r *Recorder) Record(e store.Event) {
 	}
 }
 
-// cut shortens a text to the length that a store keeps, between two characters.
+// cut shortens a text to the length that a store keeps. It does not split a character.
 func cut(s string) string {
 	if len(s) <= store.MaxEventText {
 		return s
@@ -182,15 +182,15 @@ func cut(s string) string {
 	return s[:n]
 }
 
-// Recorded returns the number of recorded events since the recorder was made.
+// Recorded returns the number of recorded events since the recorder was created.
 func (r *Recorder) Recorded() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.recorded
 }
 
-// Dropped returns the number of lost events since the recorder was made: too many
-// were pending, or the store refused them.
+// Dropped returns the number of lost events since the recorder was created: too many were pending,
+// or the store refused them.
 func (r *Recorder) Dropped() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,18 +20,17 @@ import (
 // with lists, searches and refusals. Instead counts:
 //
 //   - for each response with a whole page, or a 304 of one, the page as HTML:
-//     measured if the page was made of HTML, else an estimate from other pages
+//     measured if the page was extracted from HTML, else an estimate from other pages
 //     or from its text;
-//   - for collections of whole pages, such as those of SCP, as many HTML pages as
-//     their bytes can hold, an estimate. Each page of the site counts once a day.
+//   - for collections of whole pages, such as those of SCP, an estimate: as many HTML pages as their bytes can hold. Each page of the site counts once a day.
 //
 // Lists, feeds, deltas of summaries, searches, robots.txt and pages in parts count
-// nothing in Instead. ZeroFetch counts the requests that a list made needless. HTML
-// that machines fetch counts on both sides; only a 304 saves something. Other files
-// of the site are excluded.
+// nothing in Instead. ZeroFetch counts the requests that a list made unnecessary. HTML that
+// machines fetch counts in both Spent and Instead, so only a 304 saves something. Other files of
+// the site are excluded.
 //
-// Tokens are estimated from the uncompressed bytes of pages, collections and search
-// results. Lists are for programs and have none.
+// Tokens are estimated from the uncompressed bytes of pages, collections and search results. Lists
+// have none, because programs read them, not models.
 type Saved struct {
 	Requests int64 `json:"requests"` // number of requests
 
@@ -51,11 +50,10 @@ type Saved struct {
 	ZeroFetch ZeroFetch `json:"zero_fetch"` // pages that bots did not have to request, because a list had not changed for them
 }
 
-// ZeroFetch estimates the requests that lists made needless: the pages named in the
-// lists that a machine fetched in a day, each once, less the pages that it then
-// fetched that day, by the protocol of the list or as HTML. It is never below 0 and
-// not part of the other figures. It is an upper bound, because it counts machines
-// that read a list for the first time, too.
+// ZeroFetch estimates the requests that lists made unnecessary: the pages named in the lists that
+// a machine fetched in a day, each once, minus the pages that it then fetched that day, by the
+// protocol of the list or as HTML. It is never below 0 and not part of the other figures. It is an
+// upper bound, because it also counts machines that read a list for the first time.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
 	Bytes  float64       `json:"bytes"`  // bytes that their HTML would have taken
@@ -84,8 +82,8 @@ type DaySaved struct {
 	Saved
 }
 
-// listEntry is the maximum size in bytes of a list entry that only names a page. Larger
-// entries have text of the page.
+// listEntry is the maximum size in bytes of a list entry that only names a page. Larger entries
+// contain text of the page.
 const listEntry = 250
 
 // Values of Event.Protocol that do not name a protocol.
@@ -103,7 +101,8 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 			current *daySum
 		)
 		// Collections of these protocols contain all text of the pages. Feeds have only
-		// summaries. In sums, a file of all Markdown cannot be distinguished from a feed.
+		// summaries. In sums, a file with the Markdown of all pages cannot be distinguished from a
+		// feed.
 		collections := make(map[string]bool)
 		for _, p := range all.Protocols() {
 			collections[p.Name] = p.Collections
@@ -212,8 +211,8 @@ func (t *daySum) estimate(n int64, pages Pages) {
 	t.basis = savings.Estimate
 }
 
-// settle computes the figures of one bot and day. Each page of the site counts at
-// most once, in a collection or as needless.
+// settle computes the figures of one bot and day. Each page of the site counts at most once: in a
+// collection, or in ZeroFetch.
 func settle(day []*daySum, pages Pages, c savings.Coefficients) {
 	var html int64
 	for _, t := range day {

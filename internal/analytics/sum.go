@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Savings are the sums of savings in a period.
+// Savings holds the sums of savings in a period.
 type Savings struct {
 	From      time.Time       `json:"from,omitzero"` // start of the report; absent if it is the first record
 	To        time.Time       `json:"to,omitzero"`   // end of the report; absent if it is now
@@ -52,8 +52,8 @@ func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time
 	return out, nil
 }
 
-// SumOf returns the savings of daily sums, which are ordered by day, bot and protocol. It also
-// calls each with every DaySaved, unless each is nil.
+// SumOf returns the savings computed from daily sums, which are ordered by day, bot and protocol.
+// It also calls each with every DaySaved, unless each is nil.
 func SumOf(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
 	out := &Savings{Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
 	var total []*Saved

@@ -18,7 +18,7 @@ type Pattern string
 // Patterns of unusual traffic.
 const (
 	Again     Pattern = "again"       // fetches unchanged whole responses again
-	AtOnce    Pattern = "all at once" // fetches, in one hour, half as many pages as the site has
+	AtOnce    Pattern = "all at once" // in one hour, fetches at least half as many pages as the site has
 	Forged    Pattern = "forged"      // uses the name of another bot
 	NotThere  Pattern = "not there"   // requests many paths that do not exist
 	ManyTimes Pattern = "many times"  // sends ten times as many requests in a day as usual
@@ -33,7 +33,7 @@ type Unusual struct {
 	From     time.Time `json:"from"`               // start of the period
 	To       time.Time `json:"to"`                 // end of the period
 	Requests int64     `json:"requests"`           // number of unusual requests
-	Against  int64     `json:"against"`            // figure to compare with
+	Against  int64     `json:"against"`            // figure to compare with, as Says explains
 	Bytes    int64     `json:"bytes"`              // bytes sent
 	Path     string    `json:"path,omitempty"`     // most frequent path
 	Says     string    `json:"says"`               // what is unusual, in a sentence
@@ -52,7 +52,7 @@ const (
 	missingPart = 5  // minimum share of missing paths: one request in missingPart
 	timesUsual  = 10
 	fewRequests = 500 // a day with fewer requests is never unusual
-	usualDays   = 3   // minimum number of days that define the usual
+	usualDays   = 3   // minimum number of days that define the usual traffic
 	usualSpan   = 28 * 24 * time.Hour
 )
 
@@ -163,7 +163,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 			if s.Outcome == store.Refused {
 				turned[s.Bot] += s.Events
 			}
-			continue // the rest applies only to genuine bots
+			continue // the other patterns apply only to genuine bots
 		}
 		a := of(gone, s.Bot)
 		a.Bot, a.Family = s.Bot, cmp.Or(a.Family, s.Family)
@@ -175,7 +175,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	out := finish(busiest, AtOnce, func(_ who, u *Unusual) bool {
 		u.Against = pages
 		u.Says = fmt.Sprintf("%s has requested pages %d times by %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
-		u.Advice = "Slow it down. It can find changes in the lists."
+		u.Advice = "Limit its rate. It can find changes in the lists."
 		u.Flag = slower(u.Bot)
 		return u.Requests >= atOncePages && u.Requests*2 >= pages
 	})
@@ -192,7 +192,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 		u := &a.Unusual
 		u.Pattern, u.Against = NotThere, a.all
 		u.Says = fmt.Sprintf("%s has requested missing pages %d times in %s.", named(u.Bot), u.Requests, counted(a.all, "request"))
-		u.Advice = "Redirect pages that have moved. If the machine guesses paths, slow it down."
+		u.Advice = "Redirect pages that have moved. If the machine guesses paths, limit its rate."
 		u.Flag = slower(u.Bot)
 		if u.Requests >= missing && u.Requests*missingPart >= a.all {
 			out = append(out, *u)
@@ -246,7 +246,7 @@ func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, er
 		}
 		u.Pattern, u.Bot, u.Family, u.Against = ManyTimes, bot, l.family, usual
 		u.Says = fmt.Sprintf("%s has sent %s on one day; on earlier days with requests, it sent %d on average.", named(bot), counted(u.Requests, "request"), usual)
-		u.Advice = "Check what it requests. If that is of no use to you, slow it down."
+		u.Advice = "Check what it requests. If that is of no use to you, limit its rate."
 		u.Flag = slower(bot)
 		out = append(out, u)
 	}
@@ -264,7 +264,7 @@ func named(bot string) string {
 	return bot
 }
 
-// slower returns the flag that slows down a bot, or all unknown bots.
+// slower returns the flag that limits the rate of a bot, or of all unknown bots.
 func slower(bot string) string {
 	if bot == nameless {
 		bot = "bots"

@@ -16,7 +16,7 @@ const (
 	Reset   = "reset" // drop all pages of the site; all follow as added
 )
 
-// Event is one change, in the form that receivers get.
+// Event is one change, in the format that receivers get.
 type Event struct {
 	Time        time.Time       `json:"time"`          // when the store recorded the change
 	Site        string          `json:"site"`          // name of the site in the mirror
@@ -27,12 +27,12 @@ type Event struct {
 	Revision    string          `json:"revision,omitempty"`        // changes when the page changes
 	Unconfirmed bool            `json:"unconfirmed,omitempty"`     // the page does not match its hash
 	Seq         uint64          `json:"seq"`                       // sequence number of the commit; it rises, and changes of one commit share it
-	Content     string          `json:"content,omitempty"`         // content of the page, if --content asks for it
+	Content     string          `json:"content,omitempty"`         // content of the page, if --content requests it
 	Terms       json.RawMessage `json:"terms,omitempty"`           // policy of the site
 	Omitted     bool            `json:"content_omitted,omitempty"` // content was omitted because the message was too large
 }
 
-// omit returns an event without its content. It returns false if the event has no content.
+// omit returns an event without its content. If the event has no content, ok is false.
 func omit(line []byte) (short []byte, ok bool) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil || e.Content == "" {

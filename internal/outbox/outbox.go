@@ -24,24 +24,24 @@ type Site interface {
 type Outbox struct {
 	Site     Site
 	State    store.State // keeps the position of the receiver
-	Name     string      // of the site, in events and in State
-	Receiver string      // its name in State
+	Name     string      // name of the site, in events and in State
+	Receiver string      // name of the receiver in State
 	// Deliver sends events, each a line of JSON with a line end. It returns nil when the receiver
-	// has them, or ErrTooLarge if it must get fewer at once.
+	// has accepted them, or ErrTooLarge if it must get fewer at once.
 	Deliver func(ctx context.Context, lines [][]byte) error
 	// Content returns Event.Content of a page; nil = no content.
 	Content func(p *millrace.Page) string
 	// Terms returns Event.Terms; nil = no terms.
 	Terms func(ctx context.Context) (json.RawMessage, error)
 	Most  int // maximum number of events of one delivery; 0 = 100
-	Bytes int // size from which a delivery takes no more events; 0 = 256 KiB
+	Bytes int // size in bytes at which a delivery is full; 0 = 256 KiB
 
 	known bool   // last is set
 	last  []byte // the stored value, unless another process has replaced it
-	small int    // number of times that Most and Bytes are halved, after ErrTooLarge
+	small int    // how often Most and Bytes are halved, because of ErrTooLarge
 }
 
-// position is the delivered part of the log. It is a record in the store.
+// position is the position of a receiver in the log, as stored in State.
 type position struct {
 	Cursor millrace.Cursor `json:"cursor"` // in the log
 	// All reports that every page is sent before the log continues at Cursor.
@@ -75,7 +75,7 @@ type delivery struct {
 	size   int
 }
 
-// TakenError is the error for the case that another process sends to the same receiver. It wraps
+// TakenError reports that another process sends to the same receiver. It wraps
 // [millrace.ErrConflict].
 type TakenError struct{ Site string }
 
@@ -136,7 +136,7 @@ func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 		}
 		site := v.Site()
 		if at, err := site.Place(t.at.Cursor); err == nil && at > site.Seq {
-			return t.sent, nil // another process had a newer view
+			return t.sent, nil // another process has sent from a newer view
 		}
 		if o.Terms != nil && t.at.Cursor != site.At(site.Seq) {
 			if t.terms, err = o.Terms(ctx); err != nil {
@@ -162,9 +162,9 @@ func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 		case err == nil:
 			refused = false
 		case lost && !refused:
-			refused = true // perhaps only the view is too old
+			refused = true // the view may be too old, so try again with a newer one
 		case lost && !t.at.All:
-			// A new receiver gets no Reset.
+			// A new receiver gets no reset event.
 			if err := t.save(ctx, position{Cursor: site.At(site.Seq), All: true, Reset: t.stored != nil}); err != nil {
 				return t.sent, err
 			}
@@ -189,8 +189,8 @@ func (t *delivery) log(ctx context.Context, v millrace.View) error {
 	defer t.clear()
 	var (
 		site = v.Site()
-		done = t.at.Cursor // all before it is sent, or in lines
-		at   time.Time     // of the commit being read
+		done = t.at.Cursor // all changes before it are sent, or in lines
+		at   time.Time     // time of the commit that is being read
 		seq  uint64
 	)
 	for c, err := range v.Changes(ctx, t.at.Cursor) {
@@ -231,8 +231,8 @@ func (t *delivery) log(ctx context.Context, v millrace.View) error {
 	return t.deliver(ctx, position{Cursor: site.At(site.Seq)})
 }
 
-// all sends every page from the position on. The log then sends what changed
-// meanwhile.
+// all sends every page from the position on. Changes during this time are sent from the log
+// afterwards.
 func (t *delivery) all(ctx context.Context, v millrace.View) error {
 	defer t.clear()
 	site := v.Site()
@@ -285,8 +285,8 @@ func (t *delivery) deliver(ctx context.Context, to position) error {
 	return t.save(ctx, to)
 }
 
-// send delivers lines. After ErrTooLarge it halves the parts, and at last omits the content,
-// because an event that is too large must not block the events after it.
+// send delivers lines. After ErrTooLarge, it halves the number of lines, and finally omits the
+// content of a single event, because an event that is too large must not block later events.
 func (t *delivery) send(ctx context.Context, lines [][]byte) error {
 	if len(lines) == 0 {
 		return nil

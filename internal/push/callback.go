@@ -49,7 +49,7 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 	s.mu.Unlock()
 	switch {
 	case sub == nil:
-		// After this response a hub may delete the subscription (WebSub, section 7).
+		// After this response, a hub may delete the subscription (WebSub, section 7).
 		text(w, http.StatusGone, "subscription not found\n")
 		return nil
 	case r.Method == http.MethodGet:
@@ -60,7 +60,8 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 }
 
 // verify responds to a hub that verifies a subscription (WebSub, section 5.3) or denies it
-// (section 5.2). A Subscriber never unsubscribes.
+// (section 5.2). It does not confirm the end of a subscription, because a Subscriber never
+// unsubscribes.
 func (s *Subscriber) verify(w http.ResponseWriter, r *http.Request, sub *subscription) {
 	q := r.URL.Query()
 	challenge := q.Get("hub.challenge")
@@ -80,8 +81,8 @@ func (s *Subscriber) verify(w http.ResponseWriter, r *http.Request, sub *subscri
 	text(w, http.StatusNotFound, "unknown subscription\n")
 }
 
-// receive handles a notification. It also acknowledges an invalid one, but otherwise ignores
-// it (WebSub, section 8).
+// receive handles a notification. It acknowledges an invalid notification too, but ignores it
+// (WebSub, section 8).
 func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscription) error {
 	good := true
 	if sub.secret != "" {
@@ -100,7 +101,7 @@ func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscr
 		s.log.DebugContext(r.Context(), "hub notified of a change", "topic", sub.topic)
 		sub.hint()
 	} else {
-		s.log.WarnContext(r.Context(), "hub notification has a wrong signature; ignoring it", "topic", sub.topic)
+		s.log.WarnContext(r.Context(), "ignoring hub notification with a wrong signature", "topic", sub.topic)
 	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil

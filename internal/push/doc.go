@@ -5,12 +5,12 @@
 // # Sending
 //
 // A [Pusher] follows the editions of a site. After each edition it pings the hubs once for
-// each topic; topics are the documents that list changes. WebSub does not define the form of
-// the ping. The Pusher uses that of PubSubHubbub, which all hubs accept: hub.mode=publish,
-// hub.url=TOPIC. It also submits the URLs of changed pages to IndexNow, up to 10,000 at once.
-// The store keeps the position of each receiver. If the receiver is down, or no process runs,
-// the Pusher sends the changes later. It sends changes during a pause together with later
-// ones.
+// each topic; topics are the documents that list changes. WebSub does not define the format of the
+// ping. The Pusher uses that of PubSubHubbub, which all hubs accept: hub.mode=publish,
+// hub.url=TOPIC. It also submits the URLs of changed pages to IndexNow, up to 10,000 at once. The
+// store keeps the position of each receiver. If the receiver is down, or no process runs, the
+// Pusher sends the changes later. After a notification, it waits, and sends the changes of that
+// time together.
 //
 // # Receiving
 //

@@ -21,7 +21,7 @@ const (
 	maxStart  = 256 << 10 // maximum compressed size of the part of a document to search for a hub, in bytes
 	maxFeeds  = 3         // maximum number of feeds of a site to fetch
 	maxTokens = 20_000    // maximum number of tokens to read from a feed
-	maxURL    = 2048      // bytes
+	maxURL    = 2048      // maximum length of a URL in bytes
 )
 
 // Topic is a document that announces changes, and its hub.
@@ -31,9 +31,9 @@ type Topic struct {
 }
 
 // Find finds the topic of a site: a feed that the root page links and that has a hub, else the
-// root itself. It sends one request, and one for each of at most three feeds. If the site has
-// no hub, Find returns ErrNotFound. If the root fails, it returns an error of [fetch.Do] or
-// [fetch.CheckStatus].
+// root itself. It sends one request for the root, and one for each of at most three feeds. If the
+// site has no hub, Find returns ErrNotFound. If the root fails, it returns an error of [fetch.Do]
+// or [fetch.CheckStatus].
 func Find(ctx context.Context, client *http.Client, root string) (Topic, error) {
 	home, err := start(ctx, client, root, "text/html, application/xhtml+xml, */*;q=0.1")
 	if err != nil {
@@ -59,7 +59,7 @@ func Find(ctx context.Context, client *http.Client, root string) (Topic, error) 
 	if t, ok := home.topic(); ok {
 		return t, nil
 	}
-	return Topic{}, fmt.Errorf("%s has no hub for its changes: %w", root, millrace.ErrNotFound)
+	return Topic{}, fmt.Errorf("%s names no hub for its changes: %w", root, millrace.ErrNotFound)
 }
 
 // feedTypes contains the media types of feeds.
@@ -70,7 +70,7 @@ var feedTypes = map[string]bool{
 // page is the start of a document.
 type page struct {
 	url   string
-	links []weblink.Link // those of the header are first (WebSub, section 4)
+	links []weblink.Link // links of the header first (WebSub, section 4)
 }
 
 // start fetches a document and parses its start.

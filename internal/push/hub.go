@@ -32,7 +32,7 @@ func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 	site := v.Site()
 	now := []byte(site.At(site.Seq))
 	if last, err := site.Place(millrace.Cursor(stored)); err == nil && last >= site.Seq {
-		return false, nil // another process may have announced a newer edition
+		return false, nil // another process may already have announced a newer edition
 	}
 	topics := p.Topics()
 	for _, topic := range topics {

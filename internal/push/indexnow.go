@@ -35,7 +35,7 @@ const (
 type IndexNow struct {
 	url  string
 	key  string
-	base string // base URL of the pages; other pages are not submitted
+	base string // base URL; only pages below it are submitted
 	most int    // maximum number of pages per submission
 }
 
@@ -110,8 +110,7 @@ type submission struct {
 	URLList     []string `json:"urlList"`
 }
 
-// submit submits changed pages. The key file is valid for all pages below its
-// folder.
+// submit submits changed pages. The key file is valid for all pages below its folder.
 func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []string) error {
 	base, err := url.Parse(n.base)
 	if err != nil {
@@ -176,8 +175,8 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 	case http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		// Skip these pages, because the endpoint would reject them again, and they would block
-		// later pages.
+		// Skip these pages: the endpoint would reject them again, and they would block later
+		// pages.
 		log.ErrorContext(ctx, "changed pages refused; skipping them", "url", urls[0], "err", err,
 			"reason", "pages are outside the folder of the key file, or the key belongs to another site")
 		return nil

@@ -16,15 +16,15 @@ import (
 
 // Pauses between notifications.
 const (
-	hubGap    = 5 * time.Second  // between two pings of a hub
-	engineGap = 30 * time.Second // between two submissions
+	hubGap    = 5 * time.Second  // minimum between two pings of a hub
+	engineGap = 30 * time.Second // minimum between two submissions
 	firstWait = time.Second      // after a failure, doubled after each further failure
 	mostWait  = time.Hour
 	refused   = 10 * time.Minute // after a permanent error
 	tooOften  = time.Minute      // after a 429 without a Retry-After
 )
 
-// Pusher notifies hubs and a search engine of each change of a site at least once.
+// Pusher notifies hubs and a search engine of each change of a site, at least once.
 type Pusher struct {
 	// Site is the published site. Its Head returns the view that receivers see after a
 	// notification.
@@ -40,7 +40,7 @@ type Pusher struct {
 	Topics func() []string
 	// Client sends the notifications. It ignores robots.txt.
 	Client   *http.Client
-	Hubs     []string  // their URLs; see [CheckHub]
+	Hubs     []string  // URLs of the hubs; see [CheckHub]
 	IndexNow *IndexNow // nil = no search engine
 	Logger   *slog.Logger
 }
@@ -48,7 +48,7 @@ type Pusher struct {
 // receiver is a recipient of notifications.
 type receiver struct {
 	url   string
-	name  string // for the log
+	name  string // name in log messages
 	gap   time.Duration
 	flush func(ctx context.Context) (sent bool, err error) // sends pending notifications
 }

@@ -22,7 +22,7 @@ const (
 	leaseAsked = 10 * 24 * time.Hour // requested lease
 	leastLease = time.Minute
 	mostLease  = 30 * 24 * time.Hour
-	answerTime = 10 * time.Minute // time for the hub to verify
+	answerTime = 10 * time.Minute // time within which the hub must verify the subscription
 	askAgain   = time.Minute      // after a failure, doubled after each further failure
 	mostAgain  = 6 * time.Hour
 )
@@ -87,9 +87,9 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 
 // Keep maintains a subscription to the changes of a site until its context ends, and returns
 // the context's error. current is the subscription of an earlier process, or zero. Until current
-// expires, Keep sends no request. Keep calls save with every confirmed subscription, and with
-// one that ends without a lease. It calls hint when the hub reports a change. Both must return
-// soon. The client fetches from the site and obeys its robots.txt.
+// expires, Keep sends no request. Keep calls save with every confirmed subscription, and again
+// without a lease when the subscription ends. It calls hint when the hub reports a change. Both
+// must return soon. The client fetches from the site and obeys its robots.txt.
 //
 // If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
 // subscription, or its address is not allowed, Keep returns [millrace.ErrForbidden]. It
@@ -159,8 +159,8 @@ func rest(ctx context.Context, sub *subscription, current *Subscription, save fu
 	}
 }
 
-// fresh returns a new subscription. It has a secret only if the hub uses https or is on the
-// local host; otherwise a secret would be useless (WebSub, section 5.1).
+// fresh returns a new subscription. It has a secret only if the hub uses https or is on the local
+// host; otherwise, others could read the secret (WebSub, section 5.1).
 func (s *Subscriber) fresh(t Topic) (token string, out Subscription, err error) {
 	var b [48]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -215,7 +215,7 @@ func (s *Subscriber) ask(ctx context.Context, current *Subscription, sub *subscr
 		current.Until = a.until
 		return nil
 	case <-time.After(answerTime):
-		// The full URL is a capability: do not log it.
+		// Do not log the full URL, because it is a secret: it allows sending notifications.
 		return fmt.Errorf("hub %s sent no verification request below %s: %w", current.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
 	case <-ctx.Done():
 		return ctx.Err()

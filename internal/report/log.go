@@ -30,8 +30,8 @@ type Log struct {
 	Damaged  []string            `json:"damaged,omitempty"`  // errors of files that were read in part
 	Skipped  int64               `json:"skipped"`            // requests to other sites, or before the first day
 	Own      int64               `json:"own"`                // requests of the operator's millrace, which were skipped
-	Others   int64               `json:"others"`             // requests of people and of machines that do not name themselves
-	NoAgent  int64               `json:"no_agent"`           // of these, requests without a user agent
+	Others   int64               `json:"others"`             // requests of people, and of machines that do not identify themselves
+	NoAgent  int64               `json:"no_agent"`           // requests in Others without a user agent
 	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
 	Timed    bool                `json:"timed"`              // the logs have durations
 
@@ -41,7 +41,7 @@ type Log struct {
 	Total    Traffic   `json:"traffic"`        // sum of the machines
 	TopPages []TopPage `json:"top_pages"`      // the pages with the most requests
 	TopOther []TopPage `json:"top_other"`      // the user agents of unknown bots with the most requests
-	Lacking  int64     `json:"lacking"`        // maximum number of requests that a count in the top lists may lack
+	Lacking  int64     `json:"lacking"`        // maximum error of a count in the top lists, which may be too low
 
 	Documents *Documents `json:"documents,omitempty"` // the same visits by documents; absent without pages
 }
@@ -63,7 +63,7 @@ type Machine struct {
 // Traffic sums requests.
 type Traffic struct {
 	Requests       int64   `json:"requests"`        // number of requests
-	Pages          int64   `json:"pages"`           // requests for pages that were sent
+	Pages          int64   `json:"pages"`           // requests for pages that were sent with status 200
 	NotModified    int64   `json:"not_modified"`    // requests that a 304 answered
 	Unchanged      int64   `json:"unchanged"`       // probably unchanged: the same bot got the same status and size from the same URL before
 	Sent           int64   `json:"sent"`            // requests with status 200, including Unchanged
@@ -71,7 +71,7 @@ type Traffic struct {
 	UnchangedBytes int64   `json:"unchanged_bytes"` // bytes of Unchanged
 	PageBytes      int64   `json:"page_bytes"`      // bytes of Pages
 	Needless       int64   `json:"needless_bytes"`  // bytes of Pages that are Unchanged
-	Seconds        float64 `json:"seconds"`         // time that the server took, an upper bound of its processor time
+	Seconds        float64 `json:"seconds"`         // time until responses were sent, an upper bound of the processor time
 }
 
 // TopPage counts requests by path or by user agent.
@@ -86,8 +86,8 @@ type TopPage struct {
 }
 
 const (
-	maxSums  = 1 << 16 // sums of bots and days
-	maxTop   = 1 << 15 // paths
+	maxSums  = 1 << 16 // maximum number of sums by bot and day
+	maxTop   = 1 << 15 // maximum number of paths that are counted
 	topPages = 10
 )
 
@@ -104,7 +104,7 @@ type logReport struct {
 
 	machines map[machineKey]*Machine
 	sums     map[sumKey]*store.Counts
-	period   func(time.Time) time.Time // start of a sum
+	period   func(time.Time) time.Time // returns the start of the period of a time
 	coarser  []func(time.Time) time.Time
 }
 

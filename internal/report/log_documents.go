@@ -18,8 +18,8 @@ import (
 )
 
 // Documents compares the pages that machines fetched with Markdown documents of the same pages. In
-// the figures, spent is the cost of the documents, and instead_of is the cost of the pages
-// according to the logs.
+// the figures, spent is the cost of the documents, and instead_of is the cost of the pages as
+// logged.
 type Documents struct {
 	From        savings.Origin `json:"from"`              // sample = pages of the site; text = the ratio of other sites
 	Sample      *Sample        `json:"sample,omitempty"`  // measured pages
@@ -39,7 +39,7 @@ type Sample struct {
 	DocumentGzip int64 `json:"document_gzip"` // the same, compressed
 
 	visits, coded     float64 // visits of these pages, and visits whose logged size is that of compressed HTML
-	logged, documents float64 // bytes of the visits by the log, and by documents
+	logged, documents float64 // bytes of the visits as logged, and as documents
 }
 
 // Bytes of HTML per byte of Markdown, measured by bench/html.go on the same 476 articles as the
@@ -50,7 +50,7 @@ const (
 )
 
 // documents returns the comparison for the pages in t. If s is nil, the comparison is an estimate
-// from other sites. It uses the ratio of compressed sizes, which is the lower one.
+// from other sites. It uses the ratio of compressed sizes, because it is lower.
 func documents(t *Traffic, s *Sample, c savings.Coefficients) *Documents {
 	if t.PageBytes == 0 {
 		return nil
@@ -71,7 +71,8 @@ func documents(t *Traffic, s *Sample, c savings.Coefficients) *Documents {
 	return d
 }
 
-// Names of the coefficients of a [Log]. The others estimate the HTML of pages from their text.
+// Names of the coefficients that a [Log] uses. The other coefficients estimate the HTML of pages
+// from their text.
 const (
 	perGB    = "kwh-per-gb"
 	perToken = "bytes-per-token"
@@ -164,7 +165,7 @@ func zipped(b []byte) int {
 		_, err = w.Write(b)
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
-		return len(b) // writing to a buffer never fails
+		return len(b) // never happens, because writing to a buffer never fails
 	}
 	return out.Len()
 }

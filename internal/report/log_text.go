@@ -17,7 +17,7 @@ import (
 // purposes describes purposes for people.
 var purposes = map[bots.Purpose]string{bots.Training: "trains models", bots.Search: "search", bots.User: "for a user"}
 
-// text writes l for people.
+// text writes l as text for people.
 func (l *Log) text(w *bytes.Buffer, site string) {
 	t := &l.Total
 	fmt.Fprintf(w, "%s: %s", site, humanize.Quantity(l.Lines, "line"))
@@ -26,9 +26,9 @@ func (l *Log) text(w *bytes.Buffer, site string) {
 			l.First.Format(time.DateOnly), l.Last.Format(time.DateOnly))
 		fmt.Fprintf(w, "  %s sent to machines%s", humanize.Bytes(t.Bytes), humanize.Rate(savings.Share(t.Bytes, l.AllBytes)))
 		if l.Timed {
-			fmt.Fprintf(w, "; the server took %s for them, an upper estimate of its processor time", seconds(t.Seconds))
+			fmt.Fprintf(w, "; the server took %s for these responses, an upper estimate of its processor time", seconds(t.Seconds))
 		}
-		fmt.Fprintf(w, "\n  %d of %d answers with content were probably unchanged%s, %s: an estimate\n", t.Unchanged, t.Sent,
+		fmt.Fprintf(w, "\n  %d of %d responses with content were probably unchanged%s, %s (an estimate)\n", t.Unchanged, t.Sent,
 			humanize.Rate(savings.Share(t.Unchanged, t.Sent)), humanize.Bytes(t.UnchangedBytes))
 		l.table(w)
 		names(w, "most requested pages", l.TopPages)
@@ -37,7 +37,7 @@ func (l *Log) text(w *bytes.Buffer, site string) {
 			l.Documents.text(w)
 		}
 	} else {
-		fmt.Fprint(w, ", and none is a request of a machine that names itself\n")
+		fmt.Fprint(w, ", and none is a request of a machine that identifies itself\n")
 	}
 	l.notes(w)
 }

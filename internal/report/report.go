@@ -24,7 +24,7 @@ type Options struct {
 	Store        string    // name of the store
 	Since        time.Time // first day of the requests of machines
 	Coefficients savings.Coefficients
-	Logger       *slog.Logger // receives read errors
+	Logger       *slog.Logger // logs read errors
 }
 
 // Report is the report on one store.
@@ -48,7 +48,7 @@ type Pulled struct {
 	Pulls     int64          `json:"pulls"`     // number of pulls
 	Failed    int64          `json:"failed"`    // number of failed pulls
 	Protocols []*PulledBy    `json:"protocols"` // sums by protocol
-	Total     *savings.Saved `json:"total"`     // sum of the site
+	Total     *savings.Saved `json:"total"`     // costs and savings of all pulls of the site
 }
 
 // PulledBy contains the savings of one site by one protocol.
@@ -126,10 +126,11 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 	return s
 }
 
-// maxPulled is the number of mirrored sites in a text.
+// maxPulled is the maximum number of mirrored sites in a text.
 const maxPulled = 50
 
-// most returns the sites of the text: if there are too many, those that sent most bytes.
+// most returns the sites of the text. If there are too many, these are the ones that have sent the
+// most bytes.
 func (r *Report) most() []*Pulled {
 	if len(r.Sites) <= maxPulled {
 		return r.Sites
@@ -158,7 +159,7 @@ func (r *Report) Text(w *bytes.Buffer) {
 		}
 	}
 	if more := len(r.Sites) - maxPulled; more > 0 {
-		fmt.Fprintf(w, "and %d more sites; --json has them\n", more)
+		fmt.Fprintf(w, "and %d more sites; --json lists all\n", more)
 	}
 	if len(r.Sites) > 1 {
 		fmt.Fprintf(w, "all sites since %s\n", r.Since.Format(time.DateOnly))

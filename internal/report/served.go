@@ -62,7 +62,8 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	return out, nil
 }
 
-// yardstick measures the pages of a site. It logs errors, and leaves the affected sizes unknown.
+// yardstick returns the average figures of a site's pages. It logs errors, and leaves the affected
+// sizes unknown.
 func (o *Options) yardstick(ctx context.Context, st store.Store, name string) analytics.Pages {
 	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages
@@ -84,7 +85,7 @@ func (r *Served) text(w *bytes.Buffer) {
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", r.Site, humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
-	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
+	fmt.Fprintf(w, "  %s compared with the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
 	fmt.Fprintf(w, "  %s sent for %s%s; %d of %d responses were 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
 		t.NotModified, t.Answered, humanize.Rate(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// top counts the most frequent names in bounded memory. If it has too many names, it removes
-// the rarer half. Counts of the others stay exact, except for names that were removed before.
+// top counts the most frequent names in bounded memory. If it has too many names, it removes the
+// rarer half. The counts of other names stay exact, but a name that was removed and returns starts
+// at zero.
 type top[T any] struct {
 	most  int
 	count func(*T) int64
 	of    map[string]*T
-	lost  int64 // maximum number that a count may lack
+	lost  int64 // maximum error of a count, which may be too low
 }
 
 // at returns the item of a name. It adds a new name.
@@ -59,10 +60,10 @@ func (t *top[T]) names(n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// repeats finds repeated requests with the same answer. It stores at least a million requests in 16
-// MB, and replaces the oldest.
+// repeats finds repeated requests with the same response. It stores at least a million requests in
+// 16 MB, and replaces the oldest ones.
 type repeats struct {
-	sets []([repeatWays]uint64) // the newest first; 0 = none
+	sets []([repeatWays]uint64) // requests with equal index, newest first; 0 = none
 }
 
 const (
@@ -70,7 +71,7 @@ const (
 	repeatSets = 1 << 19
 )
 
-// again reports whether the previous request with a hash had the same answer, and stores this
+// again reports whether the previous request with a hash had the same response, and stores this
 // request.
 func (r *repeats) again(request uint64, answer uint32) bool {
 	if r.sets == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Coefficients are factors that cannot be measured during pulls.
+// Coefficients are the factors of estimates, which cannot be measured during pulls.
 type Coefficients struct {
 	KWhPerGB        float64 // energy of the network for 10^9 bytes
 	BytesPerToken   float64 // bytes of text or markup per token of a model
@@ -28,8 +28,8 @@ func Default() Coefficients {
 	return Coefficients{KWhPerGB: 0.06, BytesPerToken: 4, HTMLPerText: 14.8, HTMLCompression: 5.1}
 }
 
-// List returns the coefficients with their sources. If a value is not the default, its source
-// is the owner.
+// List returns the coefficients with their sources. If a value is not the default, its source is
+// the configuration.
 func List(c Coefficients) []Coefficient {
 	d := Default()
 	list := []Coefficient{

@@ -11,7 +11,7 @@ import (
 const sampleSize = 200
 
 // Sample estimates the size of the text of a site's pages from a sample, and adds it to the
-// costs. Use it for sites whose pages were fetched before text was counted.
+// costs. Use it for sites whose pages were fetched without counting their text.
 func Sample(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
 	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, Bodies: true}) {
 		if err != nil {

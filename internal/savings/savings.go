@@ -21,9 +21,9 @@ type Origin string
 
 // Values of Origin.
 const (
-	FromHTML   Origin = "html"   // as many HTML documents as the site has pages
+	FromHTML   Origin = "html"   // measured on as many HTML documents as the site has pages
 	FromSample Origin = "sample" // the mean of a sample of HTML documents
-	FromText   Origin = "text"   // the text of the pages
+	FromText   Origin = "text"   // estimated from the text of the pages
 	FromNone   Origin = "none"   // unknown
 )
 
@@ -34,11 +34,11 @@ const sampled = 10
 type Figure struct {
 	Spent   float64 `json:"spent"`      // amount spent
 	Instead float64 `json:"instead_of"` // amount that fetching HTML would have cost
-	Saved   float64 `json:"saved"`      // the difference; negative if it cost more
+	Saved   float64 `json:"saved"`      // the difference; negative if more was spent
 	Basis   Basis   `json:"basis"`      // measured or estimate
 }
 
-// NewFigure returns a figure with the basis of instead.
+// NewFigure returns a figure. b is the basis of instead.
 func NewFigure(spent, instead float64, b Basis) Figure {
 	return Figure{Round(spent), Round(instead), Round(instead - spent), b}
 }
@@ -74,7 +74,7 @@ type Saved struct {
 	Unmodified int64 `json:"unmodified"` // pages that were checked one by one and had not changed
 	Skipped    int64 `json:"skipped"`    // pages that were not requested, because a list showed that they had not changed
 
-	Conditional int64 `json:"conditional"`  // requests that a 304 could answer
+	Conditional int64 `json:"conditional"`  // conditional requests
 	NotModified int64 `json:"not_modified"` // requests that a 304 answered
 
 	SkipRate        *float64 `json:"skip_rate,omitempty"`         // share of skipped pages; absent if there are no pages
@@ -88,8 +88,8 @@ type Saved struct {
 }
 
 // Mean returns the mean size of a site's HTML pages in bytes. If enough pages were measured, it
-// uses these; otherwise it uses the mean size of the pages' text. 0 means unknown. A size on the
-// wire that was not measured is an estimate.
+// uses their sizes; otherwise it estimates the size from the mean size of the pages' text. 0 means
+// unknown. If the size on the wire was not measured, it is an estimate.
 func Mean(c Coefficients, measured HTML, all bool, text float64) HTML {
 	h := HTML{Documents: measured.Documents, From: FromNone}
 	switch {
@@ -143,7 +143,7 @@ func (s *Saved) Add(u *Saved) {
 	s.rate()
 }
 
-// rate computes the rates of s and returns s.
+// rate sets the rates of s and returns s.
 func (s *Saved) rate() *Saved {
 	s.SkipRate, s.NotModifiedRate = Share(s.Skipped, s.Pages), Share(s.NotModified, s.Conditional)
 	return s

@@ -62,7 +62,7 @@ func (s *Saved) Text() (saved, counted string) {
 	} else if s.Bytes.Basis == Measured {
 		note = how[FromHTML]
 	}
-	saved = fmt.Sprintf("%s against %s of HTML%s", Text(s.Bytes, s.Tokens, s.KWh, &s.Requests), humanize.Quantity(s.Pages, "page"), note)
+	saved = fmt.Sprintf("%s compared with %s of HTML%s", Text(s.Bytes, s.Tokens, s.KWh, &s.Requests), humanize.Quantity(s.Pages, "page"), note)
 	counted = fmt.Sprintf("%d pages fetched, %d unmodified, %d not requested%s", s.Fetched, s.Unmodified, s.Skipped, humanize.Rate(s.SkipRate))
 	if s.Conditional > 0 {
 		counted += fmt.Sprintf("; %d of %d conditional requests got a 304%s", s.NotModified, s.Conditional, humanize.Rate(s.NotModifiedRate))
