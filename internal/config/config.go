@@ -34,8 +34,8 @@ type Config struct {
 	lookup func(string) (string, bool)
 	keys   map[string]setting
 	known  map[string]Flag   // flags by name
-	asked  map[string]bool   // flags that are not set on the command line
-	sum    [sha256.Size]byte // of the file
+	asked  map[string]bool   // flags that the command line does not set
+	sum    [sha256.Size]byte // hash of the file
 }
 
 // Flag describes a flag for the configuration.
@@ -81,8 +81,8 @@ func variable(flag string) string {
 // maxFile is the maximum size of a configuration in bytes.
 const maxFile = 4 << 20
 
-// Load reads a file. known contains all flags by name. An unknown key is an error with its
-// position.
+// Load reads a file. known contains the flags of all commands by name. An unknown key is an error
+// with its position.
 func (c *Config) Load(path string, known map[string]Flag) error {
 	c.known = known
 	f, err := os.Open(path)

@@ -17,8 +17,8 @@ import (
 
 const policyKey = "policy"
 
-// setPolicy reads the policy. It rejects every unclear value, because a misinterpreted refusal
-// would become a permission.
+// setPolicy reads the policy. It rejects every ambiguous value, because a misunderstood refusal
+// could become a permission.
 func (c *Config) setPolicy(kv *ast.MappingValueNode) error {
 	if c.Policy != nil {
 		return fmt.Errorf("%s: key %q is set twice", c.place(kv.Key), policyKey)
@@ -33,7 +33,7 @@ func (c *Config) setPolicy(kv *ast.MappingValueNode) error {
 
 // member reads one member of a block, or a nested block.
 type member struct {
-	read   func(n ast.Node) error // its error names the cause, not the position
+	read   func(n ast.Node) error // its error contains the cause, not the position
 	within map[string]member      // nested keys, instead of read
 }
 
@@ -101,7 +101,7 @@ func keysOf(members map[string]member) string {
 	return strings.Join(names, ", ")
 }
 
-// policyMembers returns the keys of the block, which write to p.
+// policyMembers returns the keys of the block. Their read functions write to p.
 func policyMembers(p *millrace.Policy) map[string]member {
 	purpose := func(name millrace.Purpose) member {
 		return leaf(p, boolValue, func(p *millrace.Policy, v bool) {
@@ -150,7 +150,7 @@ func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*m
 		alone := new(millrace.Policy)
 		set(alone, v)
 		if err := alone.Validate(); err != nil {
-			fault, _ := errors.AsType[*millrace.FormatError](err) // of a member; the position names it
+			fault, _ := errors.AsType[*millrace.FormatError](err) // the error's own position is not used, because the position in the file is better
 			return errors.New(fault.Reason)
 		}
 		set(p, v)

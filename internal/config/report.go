@@ -36,7 +36,7 @@ const FromDefault = "default"
 
 const hiddenText = "(hidden)"
 
-// Secret returns an environment variable whose whole value is secret.
+// Secret returns the value of an environment variable that is secret as a whole.
 func Secret(name string) Value {
 	return Value{Key: name, Value: hiddenText, From: "environment variable " + name, Hidden: true}
 }
@@ -79,9 +79,9 @@ func (c *Config) Show(flag string, value any, from string) Value {
 	return v
 }
 
-// withoutSecrets returns a value without its secrets. It drops keys completely. It removes the user
-// and the query from a URL, the path from a webhook, and everything except the host from an event
-// target.
+// withoutSecrets returns a value without its secrets. It hides keys completely. From a URL, it
+// removes the user and the query; from a webhook also the path; from an event target, everything
+// except the host.
 func withoutSecrets(key, placeholder, s string) string {
 	kind, raw, typed := "", s, placeholder == "KIND=URL"
 	if typed {

@@ -25,10 +25,10 @@ type Changes struct {
 	Policy map[string]any
 }
 
-// Save changes the file and calls use, which reads the file again. It keeps everything
-// else in the file, including comments and order. After an error the file is unchanged.
-// ErrConflict: the file has changed since it was read. ErrForbidden: another source sets the
-// key, or the file cannot be written. ErrInvalid: a value is invalid.
+// Save changes the file and calls use, which reads the file again. It keeps everything else in the
+// file, including comments and order. After an error, the file is unchanged. Save returns
+// ErrConflict if the file has changed since it was read, ErrForbidden if another source sets the
+// key or the file cannot be written, and ErrInvalid if a value is invalid.
 func (c *Config) Save(changes Changes, use func() error) error {
 	path, err := filepath.EvalSymlinks(c.Path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Config) Save(changes Changes, use func() error) error {
 	return nil
 }
 
-// put replaces a file if its content is still was.
+// put replaces the content of a file by is, if the content is still was.
 func (c *Config) put(path string, was, is []byte) error {
 	now, err := os.ReadFile(path)
 	switch {
@@ -143,7 +143,7 @@ func (c *Config) list(key string) []string {
 	return nil
 }
 
-// others returns the values of all keys except some.
+// others returns the values of all keys that are not in but.
 func (c *Config) others(but map[string][]string) map[string]any {
 	out := map[string]any{}
 	for key, s := range c.keys {

@@ -26,7 +26,7 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 			at = m
 		}
 	}
-	indent, end := "", len(lines) // indentation of the keys of at, and the line after which a new key is inserted
+	indent, end := "", len(lines) // indentation of the keys of at, and the line before which a new key is inserted
 	first := -1                   // first line to remove: that of the key, or of a key above it that becomes empty
 	for i, key := range path {
 		kv, alone, column := child(at, key)
@@ -92,7 +92,7 @@ func child(m ast.MapNode, key string) (kv *ast.MappingValueNode, alone bool, col
 	return kv, n == 1, column
 }
 
-// nested returns the lines of a value below keys.
+// nested returns the lines of nested keys with a value.
 func nested(keys []string, indent, value string) string {
 	var b strings.Builder
 	for i, key := range keys {

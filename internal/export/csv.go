@@ -78,8 +78,8 @@ func termCells(docs []protocol.Terms) []string {
 	return append(cells, m.Contact, m.Payment, strings.Join(m.Documents, " "))
 }
 
-// appendRecord appends a record. All cells are quoted, because some programs use another
-// separator than the comma.
+// appendRecord appends a record. All cells are quoted, because some programs use a separator other
+// than the comma.
 func appendRecord(b []byte, cells []string) []byte {
 	for i, s := range cells {
 		if i > 0 {

@@ -3,8 +3,8 @@
 //
 // An export contains the pages of the given views, in the order of the sites and of the paths
 // of their pages. It depends only on the views: the same state of a store produces the same
-// bytes. It holds one page in memory. Parquet also holds one row group. Markdown also holds
-// about 24 bytes per file to keep file names distinct.
+// bytes. It holds one page in memory. The export to Parquet also holds one row group. The export
+// to Markdown also holds about 24 bytes per file, to keep file names distinct.
 //
 // Every page has the terms of use of its site.
 package export

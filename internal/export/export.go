@@ -36,7 +36,7 @@ type Counts struct {
 	Files     int      `json:"files,omitempty"`     // number of files, for folders
 	Unchanged int      `json:"unchanged,omitempty"` // files that have not changed
 	Removed   int      `json:"removed,omitempty"`   // removed files, or deleted pages with --since
-	Left      []string `json:"left,omitempty"`      // files of an earlier export that were kept because they were changed by others, at most 100
+	Left      []string `json:"left,omitempty"`      // files of an earlier export that were kept because someone else has changed them, at most 100
 }
 
 // entry is a page being exported.

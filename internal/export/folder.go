@@ -113,8 +113,8 @@ func (o *output) ours() error {
 	return nil
 }
 
-// unique returns a name that is unique in this export on any file system. The first of similar
-// names is unchanged.
+// unique returns a name that is unique in this export on any file system. It does not change the
+// first of similar names.
 func (o *output) unique(name, pageURL string) string {
 	stem := strings.TrimSuffix(name, o.ext)
 	for salt := pageURL; ; salt += "~" {
@@ -127,7 +127,7 @@ func (o *output) unique(name, pageURL string) string {
 	}
 }
 
-// write writes a page's file, unless it is unchanged.
+// write writes a page's file, unless the bytes are unchanged.
 func (o *output) write(name, pageURL string, b []byte) error {
 	name = o.unique(name, pageURL)
 	sum := sha256.Sum256(b)

@@ -24,7 +24,7 @@ const (
 // format is the version of the manifest.
 const format = 1
 
-// record is a line of a manifest. The first has only the format.
+// record is a line of a manifest. The first line contains only the format.
 type record struct {
 	Format int    `json:"format,omitempty"`
 	File   string `json:"file,omitempty"` // with slashes
@@ -53,7 +53,7 @@ func (o *output) recover() error {
 		return err
 	}
 	defer j.Close()
-	// The journal still has the record that is cut off here.
+	// The journal contains the record that is cut off here.
 	if err := m.Truncate(complete); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest, up to a damaged line. The rest is not needed,
+// records calls f with each file of a manifest, up to a damaged line. It does not need the rest,
 // because an export compares the bytes of every file. records returns the length of the valid
 // lines.
 func records(r io.Reader, f func(record) error) (complete int64, err error) {

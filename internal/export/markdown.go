@@ -16,14 +16,14 @@ type Tree struct {
 	Dir string // created if absent
 	// Folders maps the base of a site to its folder: see [Folders].
 	Folders map[string]string
-	// Part keeps the files of sites that are not in this export. If false, Markdown removes
-	// them.
+	// Part reports that the export does not have all sites. Markdown then keeps the files of other
+	// sites, which it otherwise removes.
 	Part bool
 }
 
 // Markdown writes each page as a file, in a folder for each site. It does not touch files with
 // unchanged bytes. It removes files of earlier exports that are not in this one. Each file is
-// complete at any time. If an export was killed, the next export completes it.
+// complete at any time. If an export is killed, the next export completes the folder.
 //
 // Markdown returns ErrInvalid if the folder is neither empty nor from an export. It returns
 // ErrConflict if another export is writing to the folder, or if a file that no export has written

@@ -156,6 +156,6 @@ func short(s string) string {
 
 var letters = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// fold returns the same text for names that some file system treats as equal. It folds more
-// than any of them.
+// fold returns the same text for names that some file system treats as equal. It treats more names
+// as equal than any file system does.
 func fold(name string) string { return canon.Normalize(name) }

@@ -52,7 +52,7 @@ type pageRow struct {
 	Terms       string   `parquet:"terms,optional,dict"` // JSON: all terms of the site, as in JSON Lines
 }
 
-// chunkRow is a row of chunks.parquet: a passage of a page, of a length that fits models.
+// chunkRow is a row of chunks.parquet: a passage of a page, short enough for an embedding model.
 type chunkRow struct {
 	Site        string   `parquet:"site,dict"`
 	URL         string   `parquet:"url,dict"`
@@ -73,8 +73,8 @@ type chunkRow struct {
 }
 
 // Parquet writes pages.parquet and chunks.parquet into a folder, and creates the folder if
-// needed. They have a row for each page, and for each passage with text. Parquet replaces
-// existing files only when both new files are complete.
+// needed. The first has a row for each page, and the second a row for each passage with text.
+// Parquet replaces existing files only when both new files are complete.
 func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Counts, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return c, err

@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Since says from where changes are exported: since a text, or since an earlier export.
+// Since is the start of an export of changes: a time or cursor, or an earlier export.
 type Since struct {
-	Text    string            // for all sites; see IsSince
-	Cursors map[string]string // if Text is "", by ReportedSite.Site; of other sites, all pages are exported
+	Text    string            // time or cursor for all sites; see IsSince
+	Cursors map[string]string // if Text is "": cursors by ReportedSite.Site; all pages of other sites are exported
 }
 
 // IsSince reports whether a text is a time or a cursor of a report.
@@ -39,7 +39,7 @@ func ReadSince(file string) (*Since, error) {
 		return nil, err
 	}
 	if len(r.Sites) == 0 {
-		return nil, errors.New("no site")
+		return nil, errors.New("the report contains no site")
 	}
 	s := &Since{Cursors: make(map[string]string, len(r.Sites))}
 	for _, site := range r.Sites {

@@ -37,8 +37,8 @@ type ReportedSite struct {
 	Terms   []string `json:"terms,omitempty"`   // documents about the use of the content
 }
 
-// open opens the sites of a store that names lists. bases has the base of each site in the
-// store, or its name if the site is unreadable.
+// open opens the named sites of a store. bases contains the base of every site of the store, or
+// its name if the site is unreadable.
 func open(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
 	chosen := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -106,11 +106,11 @@ func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) 
 	if CursorOf(s.Name, c) != text {
 		return "", fmt.Errorf("--since %s: %w: the cursor belongs to another site", text, millrace.ErrConflict)
 	}
-	return c, nil // the log checks whether the cursor is of this store
+	return c, nil // reading the log checks that the cursor is from this store
 }
 
-// termsOf returns the terms of the site from which a mirror was pulled, wherever the mirror is
-// published now.
+// termsOf returns the terms of the site from which a mirror was pulled, even if the mirror is
+// published elsewhere.
 func termsOf(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
 		r, err := ingest.LoadTerms(ctx, st, u)
@@ -132,7 +132,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.Left {
-		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else\n", canon.Line(name))
+		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else since its export\n", canon.Line(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
 		fmt.Fprintf(w, "  %s deleted\n", humanize.Quantity(int64(r.Removed), "page"))

@@ -15,8 +15,8 @@ import (
 	spec "github.com/parquet-go/parquet-go/format"
 )
 
-// A row group ends at this size of its values in bytes, or at this number of rows. A writer
-// holds one compressed group in memory. A page of a column ends at about pageBytes.
+// A row group ends when its values have this size in bytes, or when it has this number of rows. A
+// writer holds one compressed group in memory. A page of a column ends at about pageBytes.
 const (
 	groupBytes = 16 << 20
 	groupRows  = 100_000
@@ -64,8 +64,8 @@ type column struct {
 	nulls, rows      int
 }
 
-// newEncoder returns the only encoder of all columns. Its window is larger than a page,
-// unless a single value is larger.
+// newEncoder returns the encoder that all columns share. Its window is larger than a page, unless
+// a single value is larger than the window.
 func newEncoder() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(512<<10), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false))
 }
@@ -86,7 +86,7 @@ func newTable[T any](w io.Writer, name string, encoder *zstd.Encoder) *table[T] 
 	return t
 }
 
-// newColumn returns the column of a field, and its elements of the schema.
+// newColumn returns the column of a field, and the field's elements of the schema.
 func newColumn(f reflect.StructField) (*column, []spec.SchemaElement) {
 	tag := strings.Split(f.Tag.Get("parquet"), ",")
 	c := &column{optional: slices.Contains(tag, "optional") || f.Type.Kind() == reflect.Pointer, list: slices.Contains(tag, "list")}

@@ -16,11 +16,11 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Nowhere is the base of the links on a page without an address. Its name never resolves
-// (RFC 6761, section 6.4).
+// Nowhere is the base URL for a page without an address. Its name never resolves (RFC 6761,
+// section 6.4).
 const Nowhere = "http://page.invalid/"
 
-// Input is a page that a person has named.
+// Input is a page that a user has named.
 type Input struct {
 	Data        []byte
 	URL         string // below [Nowhere] if it is unknown
@@ -29,9 +29,9 @@ type Input struct {
 	name string
 }
 
-// ReadPage reads a page from a URL, from a file, or from stdin if name is "-". address is the
-// URL of a file, or "". Without it, index.html is the page of its folder. If the page is larger
-// than [MaxPage], the error is ErrTooLarge.
+// ReadPage reads a page from a URL, from a file, or from stdin if name is "-". address is the URL
+// of the file's page, or "". Without it, index.html is the page of its folder. If the page is
+// larger than [MaxPage], the error is ErrTooLarge.
 func ReadPage(ctx context.Context, client *http.Client, name, address string, stdin io.Reader) (*Input, error) {
 	p := &Input{URL: address, name: name}
 	var err error
@@ -84,7 +84,7 @@ func (p *Input) Extract(ctx context.Context, rules *extract.Rules) (*extract.Res
 	return res, p.Err(err)
 }
 
-// Err replaces a URL below [Nowhere] in an error by the name that the person gave to the page. It
+// Err replaces a URL below [Nowhere] in an error by the name that the user gave to the page. It
 // returns nil for nil.
 func (p *Input) Err(err error) error {
 	if err == nil || !strings.HasPrefix(p.URL, Nowhere) {

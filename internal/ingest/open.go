@@ -23,7 +23,7 @@ import (
 const quick = 2 * time.Second
 
 // Choose returns the first of the origins that can read a site, or the last one if none
-// can. If the site is down, Choose returns the origin that read it before.
+// can. If the site is down, Choose returns the origin that has read it before.
 func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, site store.Site, name string, log *slog.Logger) (origin.Origin, error) {
 	last := origins[len(origins)-1]
 	before := last
@@ -43,7 +43,7 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		}
 		ask, done := context.WithCancel(ctx)
 		if known {
-			ask, done = context.WithTimeout(ctx, quick) // the site is not served until then
+			ask, done = context.WithTimeout(ctx, quick) // the server does not respond before that
 		}
 		home, err := way.Detect(ask, client, name)
 		late := ask.Err() != nil
@@ -58,8 +58,8 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		case late, errors.Is(err, millrace.ErrUnavailable):
 			return before, nil //nolint:nilerr // use the origin that read the site before
 		case errors.Is(err, millrace.ErrForbidden):
-			// Every origin fails in the same way if the address is refused or the home page needs a
-			// login, so return the error of the last one.
+			// If the address is refused or the home page needs a login, every origin fails in the
+			// same way, so return the error of the last one.
 			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
 				log.Warn("read site failed; trying the next protocol", "protocol", way.Name, "err", err)
 			}
@@ -92,9 +92,9 @@ func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) (way
 // Live is the kind of a live site that has not been probed.
 const Live = "live"
 
-// Detect returns the kind of a source, as a person has named it: Mirror, the name of an origin,
-// or Live. as is the wanted kind, or "". Detect also returns the source, or the folder of a site
-// that was built in it. If the source cannot be read in the wanted way, the error is ErrInvalid.
+// Detect returns the kind of a source: Mirror, the name of an origin, or Live. as is the kind that
+// the user wants, or "". Detect also returns the source, or the folder of a site that was built in
+// it. If the source cannot be read in the wanted way, the error is ErrInvalid.
 func Detect(ctx context.Context, source, as string) (kind, found string, err error) {
 	way := all.ByName(as)
 	if strings.Contains(source, "://") {
@@ -120,7 +120,7 @@ func Detect(ctx context.Context, source, as string) (kind, found string, err err
 	case info.IsDir():
 		return "", "", fmt.Errorf("%s: %w: a folder can be read as %s", source, millrace.ErrInvalid, names(true))
 	case page:
-		return "", "", fmt.Errorf("%s: %w: a page is no source; name its folder, such as %s", source, millrace.ErrInvalid, filepath.Dir(source))
+		return "", "", fmt.Errorf("%s: %w: a page is not a source; name its folder, such as %s", source, millrace.ErrInvalid, filepath.Dir(source))
 	case as == "" || as == Mirror:
 		return Mirror, source, nil
 	}
@@ -141,9 +141,9 @@ var ErrTypes = fmt.Errorf("%w: page types are available only from the REST API o
 
 // Open opens the source: the folder if it is not empty, else the site whose URL is Name.
 // It uses the origin that Kind names or, if Kind is empty, the first one that can read the
-// site. Open sets Base, KnownRefs, Original and Progress of the options. If there is a source
-// already, and for a mirror, it only stores SiteTitle. If the origin does not know ExcludeTypes,
-// Open returns ErrTypes.
+// site. Open sets Base, KnownRefs, Original and Progress of the options. For a mirror, or if there
+// is a source already, it only stores SiteTitle. If the origin does not support ExcludeTypes, Open
+// returns ErrTypes.
 func (o *Origin) Open(ctx context.Context, site store.Site, folder string, options origin.Options) error {
 	way := all.ByName(o.Kind)
 	live := all.Origins(false)

@@ -28,24 +28,24 @@ const Mirror = "mirror"
 type Origin struct {
 	Kind   string // Mirror, or the name of an origin; "" = a Source of another kind
 	Name   string // the site's name in the store
-	From   string // the source's name in the site
-	Title  string // for people
-	Base   string // URL below which the pages are
+	From   string // name of the source in the records of the site
+	Title  string // display name of the source
+	Base   string // base URL of the pages
 	Store  store.Store
 	Source millrace.Source // nil = another process updates the site
-	// Watch calls changed when something may have changed. Nil: the source is not watched.
+	// Watch calls changed when something may have changed. If nil, the source is not watched.
 	Watch func(ctx context.Context, changed func()) error
-	// Next returns the time of the next scan. Nil: every five minutes.
+	// Next returns the time of the next scan. If nil, there is one every five minutes.
 	Next func() time.Time
-	// Complete reports whether the last scan covered the whole site. Nil: always.
+	// Complete reports whether the last scan covered the whole site. If nil, every scan does.
 	Complete func() bool
-	// Fallback replaces a source that failed with an error, and reports whether it did.
-	// Nil: it never does.
+	// Fallback replaces a source that failed with an error, and reports whether it did. If nil, no
+	// source is replaced.
 	Fallback func(error) bool
 	// SiteTitle is the title of the site. If empty, the title of the source is used.
 	SiteTitle string
-	Rules     Rules // of extraction; tried on some pages to warn of rules that match nothing
-	// Progress shows the progress of a long step. Nil: progress is not shown.
+	Rules     Rules // extraction rules; Sync tests them on some pages and warns of those that match nothing
+	// Progress shows the progress of a long step. If nil, progress is not shown.
 	Progress func(title string) Progress
 	Logger   *slog.Logger
 
@@ -56,7 +56,7 @@ type Origin struct {
 
 	close    func() error  // closes the source; nil = nothing to close
 	way      origin.Origin // the origin of the source; without a name = none
-	tried    bool          // the rules were tried
+	tried    bool          // the rules were tested
 	progress Progress
 	last     atomic.Pointer[Scan]
 	failure  atomic.Pointer[Failure]
@@ -69,7 +69,7 @@ type Origin struct {
 
 // Progress shows the progress of a step, until End is called.
 type Progress interface {
-	Show(done, total int) // total may grow
+	Show(done, total int) // shows the progress; total may grow
 	End()                 // hides the progress
 }
 
@@ -89,7 +89,7 @@ func (o *Origin) Bar(title string) Progress {
 
 // Scan is the result of one scan of a source.
 type Scan struct {
-	Kind   string // of the source
+	Kind   string // kind of the source
 	Report *mirror.Report
 	Time   time.Time
 }
@@ -109,7 +109,7 @@ type Publisher interface {
 // Last returns the last scan that succeeded, or nil if there was none.
 func (o *Origin) Last() *Scan { return o.last.Load() }
 
-// Continue takes over the last scan of another origin of the same site.
+// Continue sets the last scan to that of another origin of the same site.
 func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
 
 // Failure returns the newest scan if it failed, else nil.
@@ -146,8 +146,8 @@ func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
 
 // Intervals between scans.
 const (
-	rescan      = 5 * time.Minute  // of the whole source, in case a watch has missed a change
-	soonest     = time.Minute      // between two scans of a live site
+	rescan      = 5 * time.Minute  // between scans of a whole source, in case a watch has missed a change
+	soonest     = time.Minute      // minimum between two scans of a live site
 	retry       = time.Minute      // after a failed scan
 	again       = 10 * time.Second // after another process held the lease
 	recheck     = 30 * time.Second // before a folder's scan that must confirm deletions
@@ -187,9 +187,9 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		default:
 			o.Logger.Warn("lost the lease to read the source; trying again", "source", o.Title, "err", err)
 			if conflict {
-				break // Wait polls
+				break // Wait tries again
 			}
-			select { // for example, the disk is full
+			select { // wait before the next attempt, because the disk may be full, for example
 			case <-ctx.Done():
 				return nil
 			case <-time.After(again):
@@ -209,7 +209,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		notify(wake)
 	} else {
 		go func() {
-			// Watch calls back at once, which starts the first scan too.
+			// Watch calls its function at once, which starts the first scan.
 			if err := o.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
 				o.Logger.Error("watch source failed", "err", err)
 				notify(wake)
@@ -240,7 +240,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 			if !to.Published() {
 				to.Changed() // publish what an earlier run has completed
 			}
-			// The cause, such as a full disk, need not be in the source.
+			// Try again, because the cause may not be in the source, such as a full disk.
 			time.AfterFunc(retry, func() { notify(wake) })
 			continue
 		}
@@ -252,8 +252,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		o.last.Store(&Scan{o.Kind, report, time.Now()})
 		to.Changed()
 		if report.UnconfirmedDeletions > 0 {
-			// The site may be in the middle of a deployment, which causes many changes:
-			// confirm deletions later.
+			// The site may be in the middle of a deployment, so confirm deletions later.
 			wait := recheck
 			if o.Live() {
 				wait = recheckLive
@@ -268,7 +267,8 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 	}
 }
 
-// SyncAny calls Sync. If that fails and Fallback has another source, it syncs with that.
+// SyncAny calls Sync. If that fails and Fallback provides another source, it syncs with that
+// source.
 func (o *Origin) SyncAny(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	report, err := o.Sync(ctx, site)
 	if err == nil {
@@ -283,8 +283,8 @@ func (o *Origin) SyncAny(ctx context.Context, site store.Site) (*mirror.Report, 
 	return report, err
 }
 
-// Original returns the HTML from which a page was extracted, and the options of its extraction
-// without the rules. If the source has no HTML, Original returns ErrNotFound.
+// Original returns the HTML from which a page was extracted, and the extraction options without
+// the rules. If the source has no HTML, Original returns ErrNotFound.
 func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	o.turn.Lock()
 	src, ok := o.Source.(Originals)
@@ -374,7 +374,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 	if err := o.keepSkips(ctx, site, report); err != nil {
 		return report, err
 	}
-	if v, err := site.Head(ctx); err == nil { // sources name more than pages
+	if v, err := site.Head(ctx); err == nil { // the number of pages, because sources also list other URLs
 		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
 	}
 	if old := o.skipped.Swap(int64(report.SkippedN)); report.Added+report.Updated+report.Deleted > 0 || int64(report.SkippedN) != old {
@@ -388,7 +388,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 // Update fetches single pages again.
 func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls []string, gone bool) (millrace.Counts, error) {
 	// Hold the lock during the update, because concurrent updates of a folder would report each
-	// other's pages. Updating a folder is quick.
+	// other's pages. The update of a folder takes little time.
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	if o.Source == nil {
@@ -425,7 +425,7 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)
 	LogSkips(o.Logger, GroupSkips(report.Skipped))
 	if err == nil && report.Missed > 0 {
-		err = fmt.Errorf("update: %w: %d of %d pages are unavailable now", millrace.ErrUnavailable, report.Missed, len(urls))
+		err = fmt.Errorf("update: %w: %d of %d pages are temporarily unavailable", millrace.ErrUnavailable, report.Missed, len(urls))
 	}
 	return t, err
 }
@@ -440,17 +440,17 @@ func (o *Origin) show(done, known int) {
 // CompactEvery is the interval between compactions of a site.
 const CompactEvery = time.Hour
 
-// The times for which a site keeps superseded versions, which readers may still use, and deletions,
-// which clients request.
+// Times for which a site keeps superseded versions, which readers may still use, and deletions,
+// which clients must learn.
 const (
 	superseded = time.Hour
 
-	// Retention is how long the log of a site has its changes.
+	// Retention is the time for which the log of a site keeps changes.
 	Retention = 30 * 24 * time.Hour
 )
 
-// Compact compacts a site, unless another process is doing so. Its log keeps the changes of a
-// time, such as Retention.
+// Compact compacts a site, unless another process is doing so. retention is the time for which the
+// log keeps changes, such as Retention.
 func Compact(ctx context.Context, st store.Store, name string, site store.Site, retention time.Duration) error {
 	acquired := false
 	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {

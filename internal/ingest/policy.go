@@ -14,7 +14,7 @@ import (
 
 // policyRecord is the stored record of the policy that a site publishes.
 type policyRecord struct {
-	Print   string    `json:"print"`   // of the policy; "" = it was removed
+	Print   string    `json:"print"`   // hash of the policy; "" = the policy was removed
 	Updated time.Time `json:"updated"` // time of the last change of the policy
 }
 
@@ -30,9 +30,9 @@ func policyPrint(p *millrace.Policy) string {
 	return canon.SHA256Hex(b)[:16]
 }
 
-// DatedPolicy returns a policy with the time of its last change, unless it has one. The
-// store keeps the time, so all processes that publish the site agree. The policy may be
-// nil.
+// DatedPolicy returns a policy with the time of its last change, unless it already has one. The
+// store keeps the time, so all processes that publish the site use the same time. The policy may
+// be nil.
 func DatedPolicy(ctx context.Context, st store.State, site string, p *millrace.Policy, log *slog.Logger) (*millrace.Policy, error) {
 	record := state.JSON[policyRecord]{State: st, Namespace: site, Key: "published policy"}
 	updated, is := time.Time{}, policyPrint(p)

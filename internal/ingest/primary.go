@@ -13,8 +13,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Sources returns the names of the sources that may be the primary source of a site on
-// the web.
+// Sources returns the names of the sources that may be the primary source of a live site.
 func Sources(site string) []string {
 	if !strings.Contains(site, "://") {
 		return nil
@@ -42,9 +41,9 @@ func NoneRead(n int) error {
 	return fmt.Errorf("%w: cannot read any of the %d listed pages", millrace.ErrInvalid, n)
 }
 
-// CheckSkipped returns an error if a source skipped pages and returned none. It also
-// deletes the cursor of the source. Otherwise the next read would find an unmodified list,
-// and the pages of the other sources would be deleted.
+// CheckSkipped returns an error if a source skipped pages and returned none. In this case, it also
+// deletes the cursor of the source. Otherwise the next read would find an unmodified list, and the
+// pages of the other sources would be deleted.
 func CheckSkipped(ctx context.Context, site store.Site, from string, skipped int) error {
 	for _, err := range site.KnownRefs(ctx, from) {
 		return err
@@ -72,10 +71,11 @@ func BeginPartial(ctx context.Context, st store.State, site store.Site, name str
 	return Partial(st, name).Save(ctx, true)
 }
 
-// Retire makes from the primary source of a site, after from has read the whole site. It deletes
-// pages that only the other sources list. It also deletes the stored versions of the other sources,
-// because an unmodified page does not repeat its links. Retire deletes a fifth of the pages or more
-// only if the next call confirms it. Until then it returns their number as unconfirmed.
+// Retire makes the source from the primary source of a site, after from has read the whole site.
+// It deletes pages that only the other sources list. It also deletes the versions that the other
+// sources have stored. Otherwise, if such a source were used again, it would not get the links of
+// unmodified pages. If Retire would delete a fifth of the pages or more, it does so only when the
+// next call confirms it, and until then returns their number as unconfirmed.
 func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, unconfirmed int, err error) {
 	for _, other := range others {
 		if other == from {

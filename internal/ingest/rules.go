@@ -21,25 +21,26 @@ type Rules struct {
 	Comments bool
 }
 
-// Compile compiles the rules. Extraction with them keeps each page's snapshot, for ARC.
+// Compile compiles the rules. Extraction with the result also keeps the snapshot of each page, for
+// ARC.
 func (r Rules) Compile() (*extract.Rules, error) {
 	return extract.NewRules(&extract.RulesOptions{Keep: r.Keep, Drop: r.Drop, Comments: r.Comments, Extra: snapshot.Extra()})
 }
 
-// Originals is implemented by sources that have the HTML of their pages.
+// Originals is an optional interface of a source that has the HTML of its pages.
 type Originals interface {
 	// Original returns the HTML of a page, and the options of its extraction.
 	Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
 }
 
-// Numbers of pages on which rules are tried.
+// Numbers of pages on which rules are tested.
 const (
 	minTried = 3
 	maxTried = 10
 )
 
-// Try tries the rules on a sample of pages. It warns of rules that remove a whole page,
-// and of rules that match nothing. It reports whether the sample was large enough.
+// Try tests the rules on a sample of pages. It warns of rules that remove a whole page, and of
+// rules that match nothing. It reports whether the sample was large enough.
 func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from string, src Originals) (tried bool, err error) {
 	if len(r.Keep)+len(r.Drop) == 0 {
 		return true, nil
@@ -48,7 +49,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 	if err != nil {
 		return false, err
 	}
-	names, err := sample(ctx, site, from, 5*maxTried) // more than needed: some names have no page
+	names, err := sample(ctx, site, from, 5*maxTried) // more than needed, because some names have no page
 	if err != nil {
 		return false, err
 	}
@@ -82,7 +83,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 		return false, ctx.Err()
 	}
 	if emptied == pages {
-		log.Warn("extraction rules leave no text of the sampled pages", "pages", pages, "reason", reason)
+		log.Warn("extraction rules leave no text on sampled pages", "pages", pages, "reason", reason)
 	}
 	for _, rule := range slices.Sorted(maps.Keys(idle)) {
 		if idle[rule] == pages {
@@ -92,7 +93,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 	return true, nil
 }
 
-// sample returns up to n of the names that a source lists, those with the lowest hashes.
+// sample returns up to n of the names that a source lists: those with the lowest hashes.
 func sample(ctx context.Context, site store.Site, from string, n int) ([]string, error) {
 	var names []string
 	hashes := map[string]uint64{}

@@ -11,19 +11,18 @@ import (
 
 // SkipGroup contains the pages skipped for one reason.
 type SkipGroup struct {
-	mirror.Skip // the first page
+	mirror.Skip // first page of the group
 	Pages       int
 }
 
-// SkipGroups groups skipped pages by the code of the reason. If the code only names the
-// kind of the error, it groups by the text. The zero value is empty.
+// SkipGroups groups skipped pages by the code of the reason, or by its text if the code only names
+// the kind of the error. The zero value is empty.
 type SkipGroups struct {
 	Groups []SkipGroup
 	at     map[string]int // index in Groups by reason
 }
 
-// maxReasons is the maximum number of groups. Pages with further reasons share the last
-// group.
+// maxReasons is the maximum number of groups. Pages with other reasons share the last group.
 const maxReasons = 20
 
 // Add adds a page.

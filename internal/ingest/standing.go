@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// standingSkip is a page that an earlier scan skipped.
+// standingSkip is the stored record of a page that a scan skipped.
 type standingSkip struct {
 	mirror.Skip
 	Seen time.Time `json:"seen"` // last scan that reported it
@@ -19,7 +19,7 @@ type standingSkip struct {
 
 const (
 	maxStanding  = 1000                // maximum number of stored pages
-	standingTime = 30 * 24 * time.Hour // a page that no scan reports for that long has disappeared
+	standingTime = 30 * 24 * time.Hour // time after which a page that no scan has reported is dropped
 )
 
 // Skipped returns the skipped pages of the site, and their total number. Before the first scan of
@@ -42,8 +42,8 @@ func (o *Origin) standing() state.JSON[[]standingSkip] {
 }
 
 // keepSkips adds to a report the pages that earlier scans skipped, until they are read or
-// disappear. A scan of a live site only reports pages that have changed; a scan of a folder reports
-// all pages.
+// disappear. This is necessary because a scan of a live site reports only pages that have changed.
+// A scan of a folder reports all pages.
 func (o *Origin) keepSkips(ctx context.Context, site store.Site, report *mirror.Report) error {
 	view, err := site.Head(ctx)
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {

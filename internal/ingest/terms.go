@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// TermsRecord is the stored usage policy of an origin. Every pull that has read the
-// policy, or found it absent, writes the record, so programs that pass the pages on can
-// pass on its terms. A site that was only pulled without its policy has no record.
+// TermsRecord is the stored usage policy of an origin. Every pull that reads the policy, or finds
+// it absent, writes the record, so programs that pass the pages on can also pass on the terms. If
+// all pulls of a site ignored its policy, there is no record.
 type TermsRecord struct {
-	Time  time.Time        `json:"time"`  // when the policy was read
+	Time  time.Time        `json:"time"`  // time at which the policy was read
 	Terms []protocol.Terms `json:"terms"` // one for each document; empty = the site has no policy
 }
 
@@ -26,9 +26,8 @@ func Terms(st store.State, u *url.URL) state.JSON[TermsRecord] {
 	return state.JSON[TermsRecord]{State: st, Namespace: u.Scheme + "://" + u.Host, Key: "policy"}
 }
 
-// SiteTerms returns the usage policy of a mirrored site as it was last read. The record
-// is empty if the site has no policy, if no pull has read it, and if the site has no URL
-// (a folder).
+// SiteTerms returns the usage policy of a mirrored site as it was last read. The record is empty
+// if the site has no policy, if no pull has read the policy, or if the site has no URL (a folder).
 func SiteTerms(ctx context.Context, st store.State, site store.Site) (TermsRecord, error) {
 	v, err := site.Head(ctx)
 	if err != nil {
@@ -36,7 +35,7 @@ func SiteTerms(ctx context.Context, st store.State, site store.Site) (TermsRecor
 	}
 	u, err := url.Parse(v.Site().Base)
 	if err != nil || u.Host == "" {
-		return TermsRecord{}, nil //nolint:nilerr // a folder or file has no terms on the web
+		return TermsRecord{}, nil //nolint:nilerr // the site is a folder or file, which publishes no terms
 	}
 	return LoadTerms(ctx, st, u)
 }

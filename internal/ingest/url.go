@@ -23,8 +23,8 @@ func (e *urlError) ErrorCode() string { return e.code }
 // Unwrap returns [millrace.ErrInvalid].
 func (e *urlError) Unwrap() error { return millrace.ErrInvalid }
 
-// URL returns a URL that a person has typed in canonical form. Its errors do not contain
-// user names or passwords.
+// URL returns the canonical form of a URL that a user has typed. Its errors do not contain user
+// names or passwords.
 func URL(raw string) (string, error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -51,8 +51,8 @@ func URL(raw string) (string, error) {
 // host matches a host name with an optional port and path.
 var host = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+([A-Za-z]{2,})(?::\d+)?(?:/.*)?$`)
 
-// Source returns a source that a person has typed. The name of a host, which is neither a
-// file nor a folder, becomes its URL with https.
+// Source returns the source that a user has typed. If it is the name of a host, and not of a file
+// or folder, Source returns its URL with https.
 func Source(raw string) string {
 	m := host.FindStringSubmatch(raw)
 	if m == nil || slices.Contains([]string{"html", "htm", "xhtml", "md", "db", "log", "gz"}, strings.ToLower(m[1])) {

@@ -24,15 +24,15 @@ import (
 
 // BuildOptions configure [Service.Build]. The zero value is valid.
 type BuildOptions struct {
-	// Folder contains the site's own files. If it is empty, another server has the pages, and the
-	// build has a home page with links to the documents.
+	// Folder contains the site's own files. If it is empty, another server serves the pages, and
+	// the folder gets a home page with links to the documents.
 	Folder string
 	// Progress is called with the number of written files and of all files. May be nil.
 	Progress func(done, total int)
 }
 
-// Build reads the source once, publishes it, and writes the folder of the edition. It adds the read
-// pages and the written files to the report, also after an error.
+// Build reads the source once, publishes it, and writes the folder of the edition. It adds the
+// counts of read pages and written files to the report, even after an error.
 func (s *Service) Build(ctx context.Context, b *static.Build, r *BuildReport, o *BuildOptions) error {
 	defer func() {
 		if now := s.Server.Current(); now != nil {
@@ -82,14 +82,15 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 		return report, ingest.NoneRead(report.SkippedN)
 	}
 	if report.UnconfirmedDeletions > 0 {
-		s.log.Warn("many pages are missing from the source; keeping them until the next run finds the same", "pages", report.UnconfirmedDeletions)
+		s.log.Warn("many pages are missing in the source; keeping them until the next run confirms this", "pages", report.UnconfirmedDeletions)
 	}
 	return report, nil
 }
 
-// own reserves the names of the site's own files, and returns the files. If another server has the
-// pages, the only file is a home page with links to the documents. The composed site-wide files are
-// added unless they would replace those of the site's host. own counts the HTML in the report.
+// own reserves the names of the site's own files, and returns the files. If another server serves
+// the pages, the only file is a home page with links to the documents. own adds the composed
+// site-wide files, unless they would replace those of the site's host. It counts the HTML in the
+// report.
 func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *BuildReport) ([]static.Item, error) {
 	base, err := url.Parse(s.o.Config.Base)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *Bu
 		b.Reserve(home)
 		items := []static.Item{home}
 		if docs, err := url.Parse(s.o.Config.EndpointBase); err == nil && docs.Host != "" && docs.Host != base.Host {
-			items = s.addSiteWide(ctx, b, items) // the site's host does not contain these files
+			items = s.addSiteWide(ctx, b, items) // the folder replaces no files of the site's host
 		}
 		return items, nil
 	}
@@ -124,7 +125,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *Bu
 			}
 		}
 		if strings.HasSuffix(it.Path, "/") {
-			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only name that every host supports
+			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only index file that every host supports
 		}
 		if b.Reserve(it) {
 			items = append(items, it)

@@ -63,20 +63,20 @@ func (r *BuildReport) writeSizes(b *strings.Builder) {
 		case "":
 			name = "pages and other files"
 		case access.SiteProtocol:
-			name = "robots.txt and the like"
+			name = "robots.txt and similar files"
 		}
 		sizes = append(sizes, name+" "+humanize.Bytes(s.Bytes))
 	}
 	fmt.Fprintf(b, "  %s", strings.Join(sizes, ", "))
 	if r.HTML > 0 {
-		fmt.Fprintf(b, "; the HTML of the source has %s", humanize.Bytes(r.HTML))
+		fmt.Fprintf(b, "; the HTML of the source is %s", humanize.Bytes(r.HTML))
 	}
 	b.WriteByte('\n')
 }
 
 func (r *BuildReport) writeHost(b *strings.Builder, verbose bool) {
 	if r.Unsaid > 0 {
-		fmt.Fprintf(b, "  %d documents lack some header fields, because %s has no room for more than %d rules\n", r.Unsaid, r.Host.Title, r.Rules)
+		fmt.Fprintf(b, "  %d documents lack some header fields, because %s supports at most %d rules\n", r.Unsaid, r.Host.Title, r.Rules)
 	}
 	for _, sentence := range r.Host.Sentences() {
 		fmt.Fprintln(b, sentence)

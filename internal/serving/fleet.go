@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	fleetAge  = time.Minute // of counts; a store of a million sites counts them in seconds
+	fleetAge  = time.Minute // maximum age of counts; counting a million sites takes seconds
 	fleetTime = 10 * time.Second
 )
 

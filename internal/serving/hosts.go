@@ -34,7 +34,7 @@ type UnmetRule struct {
 }
 
 // AskHost checks a finished build as its host would serve it. It reports the findings that
-// `millrace check` would have after the upload. published are the protocols of the site. AskHost
+// `millrace check` would report after the upload. published are the protocols of the site. AskHost
 // ignores failures below the URL files, which the host does not serve.
 func AskHost(ctx context.Context, b *static.Build, base, files string, published []edition.Protocol) (*HostReport, error) {
 	h := b.Host()
@@ -61,7 +61,7 @@ func AskHost(ctx context.Context, b *static.Build, base, files string, published
 	for _, p := range published {
 		switch {
 		case !report.Protocols[p.Name].Found && !slices.ContainsFunc(b.Report.Sizes, func(s static.Size) bool { return s.Protocol == p.Name }):
-			// The documents of this protocol belong to another host.
+			// All documents of this protocol are on another host.
 		case !report.Protocols[p.Name].Found:
 			out.Hidden = append(out.Hidden, p.Name)
 		case !slices.ContainsFunc(out.Unmet, func(u UnmetRule) bool { return u.Protocol == p.Name }):
@@ -76,8 +76,8 @@ func AskHost(ctx context.Context, b *static.Build, base, files string, published
 	return out, nil
 }
 
-// Sentences returns three texts: what works on the host, what does not, and how to upload the
-// folder.
+// Sentences returns three texts: which protocols work on the host, what does not work, and how to
+// upload the folder.
 func (r *HostReport) Sentences() [3]string {
 	var works, partly, hidden []string
 	rules := make(map[string]int)
@@ -94,7 +94,7 @@ func (r *HostReport) Sentences() [3]string {
 			partly = append(partly, p.Label)
 		}
 	}
-	out := [3]string{"Nothing works in full on " + r.Title + ".", "Nothing is missing.", r.Upload}
+	out := [3]string{"No protocol works in full on " + r.Title + ".", "Nothing is missing.", r.Upload}
 	if len(works) > 0 {
 		out[0] = fmt.Sprintf("On %s, %s work in full.", r.Title, strings.Join(works, ", "))
 		if len(works) == 1 {

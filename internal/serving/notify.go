@@ -50,8 +50,8 @@ type settledEdition struct {
 	moved chan struct{} // closed at the next edition
 }
 
-// settle follows the editions with the maximum delay of the other replicas, because the receiver of
-// a notification may send its request to any of them. It returns when the context ends.
+// settle follows the editions with the maximum delay of the other replicas, because the receiver
+// of a notification may send its request to any replica. It returns when the context ends.
 func (s *Service) settle(ctx context.Context) {
 	for {
 		moved, view := s.Server.Moved(), s.Server.Current().View
@@ -110,7 +110,7 @@ func (s *Service) status(ctx context.Context) (lines []string) {
 	}
 	lines = append(lines, role)
 	if n := s.Replicas.Count(); n > 1 {
-		lines = append(lines, fmt.Sprintf("there are %d replicas; each grants that part of the rate limits", n))
+		lines = append(lines, fmt.Sprintf("there are %d replicas; each enforces its share of the rate limits", n))
 	}
 	if d := s.Server.Unchecked(); d > edition.FollowTime {
 		lines = append(lines, fmt.Sprintf("the edition may be old: could not check for a newer one for %.1f s", d.Seconds()))

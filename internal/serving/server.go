@@ -23,7 +23,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	now    *Service           // answers requests
-	next   *Service           // starts now, and then answers requests; nil = none
+	next   *Service           // is starting, and will replace now; nil = none
 	cancel context.CancelFunc // ends the wait for next
 }
 
@@ -51,7 +51,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	case <-v.Server.Ready():
 		return nil
 	case err := <-v.failed:
-		v.fail(err) // return it again from the next call
+		v.fail(err) // so that the next call returns the error again
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -60,10 +60,11 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
-// Replace starts another service, which answers requests once it has an edition. It replaces the
-// current service, and closes a service that has not begun. The channel receives one result. After
-// an error of the service or the end of ctx, the current service continues. The error is
-// ErrConflict if Replace was called again meanwhile, and ErrUnavailable if the server is closed.
+// Replace starts another service, which replaces the current one when it has an edition. If an
+// earlier replacement is still starting, Replace closes it. The channel receives one result. After
+// an error of the new service or the end of ctx, the current service continues. The error is
+// ErrConflict if Replace was called again in the meantime, and ErrUnavailable if the server is
+// closed.
 func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +131,7 @@ func (s *Server) close(v *Service) {
 	}
 }
 
-// Close ends the tasks and closes the service. Call it when no request is in progress.
+// Close ends the tasks and closes the service. Call it only when no request is in progress.
 func (s *Server) Close() error {
 	s.stop()
 	s.mu.Lock()

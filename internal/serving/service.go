@@ -29,10 +29,10 @@ import (
 type Options struct {
 	Origin    *ingest.Origin
 	Site      store.Site   // the site of the origin
-	Config    store.Config // configuration of the publication, without Taggers
+	Config    store.Config // configuration of the publication; Open sets Taggers
 	Publisher protocol.PublisherOptions
 	Closed    func(name string) bool // reports whether the content of a protocol needs a key; nil = false
-	Edition   edition.Options        // without Key, Search, Busy, Alone, Now and Logger
+	Edition   edition.Options        // Open sets Key, Search, Busy, Alone, Now and Logger
 	Artifacts artifact.Store
 	Index     string         // file of the search index; "" = no index
 	Embedder  index.Embedder // nil = fit vectors to the words of the site
@@ -63,12 +63,12 @@ type Service struct {
 	log   *slog.Logger
 	index *index.Index
 
-	settled atomic.Pointer[settledEdition] // while push runs
+	settled atomic.Pointer[settledEdition] // set while push runs
 
 	// tasks run until their context ends. An error of a task is an error of the
 	// service. Tasks can be started again.
 	tasks   []func(context.Context) error
-	closers []func() error // see OnClose
+	closers []func() error // functions of OnClose
 
 	alone   sync.Mutex // held by indexing and by deferred work, which take much memory
 	working sync.WaitGroup
@@ -78,14 +78,14 @@ type Service struct {
 	leave   context.CancelFunc // ends runBackground
 }
 
-// New returns a service that publishes nothing. The caller calls Open next.
+// New returns a service that publishes nothing. The caller must call Open next.
 func New(log *slog.Logger) *Service {
 	none := func() {}
 	return &Service{log: log, failed: make(chan error, 1), rest: none, leave: none}
 }
 
-// Open prepares the publication. It does not affect another service for the same site.
-// The caller calls Answer next.
+// Open prepares the publication. It does not affect another service for the same site. The caller
+// must call Answer next.
 func (s *Service) Open(ctx context.Context, o *Options) error {
 	s.o = *o
 	o = &s.o
@@ -141,7 +141,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 	if o.Origin.Files != nil && g.Origin == nil {
 		log := s.log
 		if o.Publisher.Static {
-			log = slog.New(slog.DiscardHandler) // the report of the build lists unreadable files
+			log = slog.New(slog.DiscardHandler) // the report of a build lists unreadable files
 		}
 		if g.Origin, err = proxy.NewFiles(o.Origin.Files, g.Base, log); err != nil {
 			return err
@@ -179,7 +179,7 @@ func (s *Service) OnClose(f func() error) {
 	}
 }
 
-// start starts the tasks, which end with ctx or by pause.
+// start starts the tasks, which end with ctx or when pause is called.
 func (s *Service) start(ctx context.Context) {
 	ctx, s.rest = context.WithCancel(ctx)
 	for _, task := range s.tasks {

@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	recheck = time.Minute      // time between two checks whether the index is up to date
-	refit   = 10 * time.Second // time between two checks whether to fit vectors
-	inspect = 2 * time.Second  // time between two checks whether the store exists
+	recheck = time.Minute      // interval of the checks whether the index is up to date
+	refit   = 10 * time.Second // interval of the checks whether to fit vectors
+	inspect = 2 * time.Second  // interval of the checks whether the store exists
 )
 
-// updateIndex updates the search index after each publication, which does not wait for
-// it.
+// updateIndex updates the search index after each publication. A publication does not wait for the
+// index.
 func (s *Service) updateIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -43,8 +43,8 @@ func (s *Service) updateIndex(ctx context.Context) error {
 }
 
 // fitIndex fits vectors to the words of the site, or gets them from an embedder. After that,
-// searches use meaning; before that, and after an error, they compare words. fitIndex waits for the
-// first search.
+// searches use meaning; before that, and after an error, they only compare words. fitIndex starts
+// after the first search.
 func (s *Service) fitIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -57,7 +57,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 		wait := refit
 		if v := s.Server.Current().View; s.index.Wanted() && v.Site().Seq != seq {
 			start := time.Now()
-			err := s.index.Update(ctx, v, nil) // waits for an update in progress
+			err := s.index.Update(ctx, v, nil) // also waits for an update in progress
 			if err == nil {
 				err = s.index.Fit(ctx, nil)
 			}
@@ -80,7 +80,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 	}
 }
 
-// watchStore logs when the files of the store are removed.
+// watchStore logs an error when the files of the store are removed.
 func (s *Service) watchStore(ctx context.Context, present func() error) error {
 	failing := false
 	for {

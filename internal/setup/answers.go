@@ -13,22 +13,23 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// Answers are the decisions of the owner. An empty member is not decided yet.
+// Answers are the decisions of the owner. If a field is empty, the owner has not decided yet.
 type Answers struct {
 	Place     sites.Place
 	Origin    string                    // URL of the site's own server, with sites.Front
-	BaseURL   string                    // of a folder
+	BaseURL   string                    // public URL of the pages of a folder
 	Purposes  map[millrace.Purpose]bool // decisions in addition to those of robots.txt
-	Dashboard string                    // path, or None
+	Dashboard string                    // path of the dashboard, or None
 }
 
 // None is the answer for no dashboard.
 const None = "none"
 
-// dashboardPath is the dashboard's path in a new configuration. Few sites have such a path.
+// dashboardPath is the dashboard's path in a new configuration. Few sites use this path
+// themselves.
 const dashboardPath = "/millrace"
 
-// defaultListen is the address of millrace in a new configuration.
+// defaultListen is the listen address in a new configuration.
 const defaultListen = "127.0.0.1:8080"
 
 // questioner asks questions on a terminal. If in is nil, it uses the guesses.
@@ -86,7 +87,7 @@ func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, g
 		if r.Folder() {
 			guess = sites.Standalone
 		}
-		place, err := q.ask("place", "Where does millrace run?\n  alongside: your web server serves the pages, and asks millrace about machines\n"+
+		place, err := q.ask("place", "Where does millrace run?\n  alongside: your web server serves the pages, and asks millrace how to handle each request\n"+
 			"  front: visitors connect to millrace, which passes requests on to your web server\n  standalone: no other web server\nplace", string(guess), oneOf(places...))
 		if err != nil {
 			return err

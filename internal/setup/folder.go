@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// ProbeFolder probes a folder of HTML or Markdown. base is the URL at which visitors find its
-// pages; if empty, it is unknown.
+// ProbeFolder probes a folder of HTML or Markdown. base is the public URL of its pages, or "" if
+// unknown.
 func ProbeFolder(ctx context.Context, dir, base string, o *Options) (*Report, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Options configures the probe of a site. The zero value is valid.
+// Options configure the probe of a site. The zero value is valid.
 type Options struct {
 	File     string         // path of the new configuration
 	Private  bool           // allow a site at a private address
@@ -34,10 +34,10 @@ type Options struct {
 	Progress func(done int) // called with the number of requests; nil = not called
 }
 
-// longWait is the minimum Crawl-delay that makes twenty requests slow.
+// longWait is the Crawl-delay from which on the probe logs that it will be slow.
 const longWait = 3 * time.Second
 
-// Probe probes a site from outside.
+// Probe probes a site over the network.
 func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Report, error) {
 	log := o.Logger
 	if log == nil {
@@ -54,7 +54,8 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 	if wait := robots.CrawlDelay(); wait > longWait {
 		log.Warn("robots.txt requires a long delay between requests; reading the site will be slow", "gap", wait)
 	}
-	// robots.txt first: failures during the probe may make the client avoid the host.
+	// Fetch robots.txt first, because the client may pause the host after failures during the
+	// probe.
 	text, err := robotsText(ctx, client, at)
 	if err != nil {
 		return nil, err
@@ -76,7 +77,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 	return r, r.inspect(ctx, client, site, text)
 }
 
-// inspect probes a site from outside. text is its robots.txt.
+// inspect probes a site over the network. text is its robots.txt.
 func (r *Report) inspect(ctx context.Context, client *http.Client, site *discover.SiteReport, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
@@ -143,7 +144,7 @@ func isPrivate(ctx context.Context, host string) bool {
 	})
 }
 
-// hidden records the addresses seen that will be hidden.
+// hidden records the addresses that the probe has seen and that will be hidden.
 func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
@@ -190,8 +191,8 @@ func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 				away = append(away, t)
 			}
 		}
-		// One blocked training crawler refuses training. Any other purpose is refused only if
-		// all of its crawlers are blocked.
+		// A single blocked training crawler counts as a refusal of training. Any other purpose
+		// counts as refused only if all of its crawlers are blocked.
 		if len(away) == 0 || purpose != millrace.AITrain && len(away) < len(tokens) {
 			continue
 		}
@@ -212,7 +213,7 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 	}
 	resp, err := fetch.Do(ctx, client, req)
 	if _, ok := errors.AsType[*fetch.RedirectError](err); ok {
-		return nil, nil // the file is unreachable; a refused request would have ended the probe
+		return nil, nil // the file is unreachable, which does not end the probe
 	}
 	if err != nil {
 		return nil, err

@@ -18,14 +18,14 @@ import (
 // --json prints it.
 type Report struct {
 	Source    string                    `json:"source"`    // URL or folder of the site
-	Site      string                    `json:"site"`      // URL of the site for visitors; "" if unknown
+	Site      string                    `json:"site"`      // public URL of the site; "" if unknown
 	File      string                    `json:"file"`      // configuration file that was written
 	As        string                    `json:"as"`        // kind of the source: wordpress or crawl
 	Generator string                    `json:"generator"` // generator that the home page names
 	Server    string                    `json:"server"`    // Server field of the site
 	Pages     int                       `json:"pages"`     // estimated number of pages; -1 if unknown
 	Has       []string                  `json:"has"`       // protocols that the site already has
-	Seen      int                       `json:"seen"`      // number of URLs seen
+	Seen      int                       `json:"seen"`      // number of URLs that the probe has seen
 	Hides     []Hidden                  `json:"hides"`     // URLs that will be hidden
 	Serves    []Served                  `json:"serves"`    // protocols that will be published
 	Purposes  map[millrace.Purpose]bool `json:"purposes"`  // whether each purpose is allowed
@@ -42,10 +42,10 @@ type Report struct {
 	Origin  string `json:"-"` // URL of the site's own server, with sites.Front
 	Plain   bool   `json:"-"` // the site's server cannot add elements to pages
 	private bool   // the site is at a private address
-	program string // program of the site's server, as for snippet; "" = another program
+	program string // program of the site's server, as in millrace snippet; "" = another program
 }
 
-// Hidden is an address that machines will not see.
+// Hidden is an address that will not be published.
 type Hidden struct {
 	URL    string `json:"url"`
 	Reason string `json:"reason"` // reason why it is hidden
@@ -57,7 +57,7 @@ type Served struct {
 	Title    string `json:"title"` // title of the protocol
 	Entry    string `json:"entry"` // URL of the first document
 
-	label string // name of the protocol for people
+	label string // display name of the protocol
 }
 
 // maxHidden is the maximum number of printed hidden addresses.
@@ -95,7 +95,7 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "  %s\n", n)
 	}
 	if r.Dashboard != "" {
-		fmt.Fprintf(&b, "\nThe dashboard will be at %s/ on the site's host. Its password, shown only now:\n  %s\n", r.Dashboard, r.Password)
+		fmt.Fprintf(&b, "\nThe dashboard will be at %s/ on the site's host. Its password, which is shown only once:\n  %s\n", r.Dashboard, r.Password)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -126,7 +126,7 @@ func (r *Report) summary(b *strings.Builder) {
 	}
 	b.WriteByte('\n')
 	if len(r.Has) > 0 {
-		fmt.Fprintf(b, "present protocols: %s\n", strings.Join(r.Has, ", "))
+		fmt.Fprintf(b, "protocols found: %s\n", strings.Join(r.Has, ", "))
 	}
 }
 

@@ -21,19 +21,20 @@ type snippet struct {
 	Source, Base, Listen, Exec string
 	Path                       string // path of the base URL, without a trailing "/"
 	Port                       string // port of Listen
-	Low                        bool   // the port requires a privilege
+	Low                        bool   // the port needs a privilege
 	Fields                     []string
 }
 
-// pageFields are the header fields of the gateway's responses that are added to pages.
+// pageFields are the header fields that the web server copies from responses of the gateway to
+// pages.
 var pageFields = []string{"Link", "Vary", "X-Markdown-Missing", "Content-Signal", "Content-Usage"}
 
-// SnippetOptions are the options of [Snippet].
+// SnippetOptions configure [Snippet].
 type SnippetOptions struct {
-	Source string // source of millrace serve. If empty, Base.
+	Source string // source of millrace serve; "" = Base
 	Listen string // address of millrace
-	Base   string // the site's address. If empty, Source, if that is a URL.
-	Exec   string // the program. If empty, /usr/local/bin/millrace.
+	Base   string // public URL of the site; "" = Source, if that is a URL
+	Exec   string // path of the millrace program; "" = /usr/local/bin/millrace
 }
 
 // Snippet returns the configuration of nginx, caddy or systemd for a server. For systemd, it
@@ -81,7 +82,7 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 	return b.String(), err
 }
 
-// special reports whether a character of a path may have a meaning in nginx or Caddy.
+// special reports whether a character of a path may have a special meaning in nginx or Caddy.
 func special(c rune) bool {
 	return !strings.ContainsRune("/-_.~", c) && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/config"
 )
 
-// YAML returns the configuration, dated now. Comments show further options.
+// YAML returns the configuration, with now as its date. Comments show further options.
 func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
 		"quoted":  config.Quote,

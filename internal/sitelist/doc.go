@@ -1,3 +1,3 @@
-// Package sitelist reads lists of sites for a fleet: lines of URLs, OPML, and sitemaps, also
-// sitemaps of sitemaps. It describes fleets in text and JSON.
+// Package sitelist reads lists of sites for a fleet: text with one URL per line, OPML, sitemaps
+// and sitemap indexes. It also describes fleets as text and JSON.
 package sitelist

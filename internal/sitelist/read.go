@@ -29,7 +29,7 @@ const (
 	maxLine   = 4096     // maximum size of a line in bytes
 	maxSample = 100      // maximum number of wrong entries in a report
 	maxLists  = 50_000   // maximum number of sitemaps of one source
-	maxDepth  = 4        // maximum depth of sitemaps of sitemaps
+	maxDepth  = 4        // maximum depth of nested sitemap indexes
 	maxList   = 1 << 30  // maximum size of a list in bytes
 	maxMap    = 64 << 20 // maximum size of a sitemap in bytes
 )
@@ -45,7 +45,7 @@ type Wrong struct {
 // Report describes the result of a command with lists.
 type Report struct {
 	Sites   int            `json:"sites"`             // entries that are URLs of sites
-	Added   int            `json:"added"`             // sites that the fleet did not have
+	Added   int            `json:"added"`             // sites that are new in the fleet
 	Changed int            `json:"changed"`           // sites that were removed, paused or resumed
 	Wrong   int            `json:"wrong"`             // entries that are not URLs of sites
 	Rules   map[string]int `json:"rules,omitempty"`   // number of wrong entries by violated rule
@@ -61,14 +61,14 @@ type List struct {
 	maps   map[string]bool // visited sitemaps
 }
 
-// IsList reports whether a URL is that of a list and not of a site, by the end of its name.
+// IsList reports whether a URL is that of a list and not of a site, by its file extension.
 func IsList(source string) bool {
 	u, err := url.Parse(source)
 	return err == nil && u.Host != "" && slices.Contains([]string{".xml", ".opml", ".txt", ".gz"}, strings.ToLower(path.Ext(u.Path)))
 }
 
 // Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It continues
-// after wrong entries, and uses little memory. Close the list.
+// after wrong entries, and uses little memory. The caller must close the list.
 func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []string) (*List, error) {
 	l := &List{client: client, stdin: stdin, maps: make(map[string]bool)}
 	for _, source := range sources {
@@ -83,7 +83,7 @@ func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []s
 // Close removes the temporary file.
 func (l *List) Close() { l.urls.Close() }
 
-// URLs yields the URLs of all sites. It can be ranged over more than once, one after the other.
+// URLs yields the URLs of all sites. The sequence can be used several times, but not concurrently.
 func (l *List) URLs() iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		r, err := l.urls.Reader()
@@ -230,7 +230,7 @@ func (l *List) opml(name string, r io.Reader) error {
 			}
 		}
 		line, _ := d.InputPos()
-		if at := cmp.Or(site, feed); at != "" { // other outlines are folders
+		if at := cmp.Or(site, feed); at != "" { // otherwise the outline is a folder
 			if err := l.add(name, line, at); err != nil {
 				return err
 			}
@@ -238,7 +238,7 @@ func (l *List) opml(name string, r io.Reader) error {
 	}
 }
 
-// sitemap reads a sitemap whose pages are sites, and the sitemaps that it names.
+// sitemap reads a sitemap whose pages are sites, and the sitemaps of an index.
 func (l *List) sitemap(ctx context.Context, name string, r io.Reader, depth int) error {
 	var maps []sitemap.Entry
 	for e, err := range sitemap.Parse(r, &sitemap.Options{MaxBytes: maxMap, MaxEntries: 10 * sitemap.MaxURLs}) {

@@ -14,10 +14,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxHosts is the number of hosts in a summary.
+// maxHosts is the maximum number of hosts in a summary.
 const maxHosts = 20
 
-// Summary describes a fleet and its hosts that failed most.
+// Summary describes a fleet, and its hosts with the most failures.
 type Summary struct {
 	Fleet
 	Worst []Host `json:"worst_hosts"` // that failed last; those with the most failures first
@@ -29,10 +29,10 @@ type Host struct {
 	Address  string    `json:"address,omitempty"` // address, or name of the network that it shares
 	Sites    int       `json:"sites"`             // number of its sites
 	Failures int       `json:"failures"`          // failed pulls in a row
-	Error    string    `json:"error"`             // code of the error of the last one
-	Until    time.Time `json:"until"`             // no pull before
-	Requests int64     `json:"requests"`          // of all pulls
-	Received int64     `json:"received"`          // bytes of all pulls
+	Error    string    `json:"error"`             // code of the error of the last pull
+	Until    time.Time `json:"until"`             // earliest time of the next pull
+	Requests int64     `json:"requests"`          // requests of all pulls
+	Received int64     `json:"received"`          // bytes received by all pulls
 }
 
 // Code is the number of sites whose last pull failed with an error.
@@ -55,7 +55,7 @@ func SummaryOf(ctx context.Context, f store.Fleet) (*Summary, error) {
 	return s, err
 }
 
-// Codes returns the errors, the most frequent first.
+// Codes returns the errors of the last pulls, the most frequent first.
 func (f *Fleet) Codes() []Code {
 	codes := make([]Code, 0, len(f.Errors))
 	for code, n := range f.Errors {

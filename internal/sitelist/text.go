@@ -29,7 +29,7 @@ func (r *Report) WriteText(w io.Writer) {
 		}
 	}
 	if more := r.Wrong - maxShown; more > 0 {
-		fmt.Fprintf(w, "and %d more; --json names the first %d\n", more, maxSample)
+		fmt.Fprintf(w, "and %d more; --json lists the first %d\n", more, maxSample)
 	}
 	codes := slices.SortedFunc(maps.Keys(r.Rules), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Rules[b], r.Rules[a]), strings.Compare(a, b))
@@ -49,11 +49,11 @@ type Fleet struct {
 	New      int            `json:"new"`              // sites that were never pulled
 	Failing  int            `json:"failing"`          // sites whose last pull failed
 	Due      int            `json:"due"`              // sites that are due now
-	Leased   int            `json:"leased"`           // groups that workers are pulling now
+	Leased   int            `json:"leased"`           // groups from which workers are pulling now
 	Errors   map[string]int `json:"errors,omitempty"` // failing sites by the code of the error
 	Requests int64          `json:"requests"`         // requests sent by all pulls
 	Received int64          `json:"received"`         // bytes received by all pulls
-	Lag50    float64        `json:"lag_p50"`          // seconds since half of the sites became due, at most
+	Lag50    float64        `json:"lag_p50"`          // half of the sites became due at most this many seconds ago
 	Lag90    float64        `json:"lag_p90"`          // the same for 90 % of the sites
 	Lag99    float64        `json:"lag_p99"`          // the same for 99 % of the sites
 	LagMax   float64        `json:"lag_max"`          // the same for all sites
@@ -70,7 +70,7 @@ func Of(s store.FleetStats) Fleet {
 // Text describes the fleet in a line.
 func (f Fleet) Text() string {
 	lag := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
-	return fmt.Sprintf("%d sites on %d hosts: %d paused, %d new, %d failing, %d due, %d being pulled; lag: half %s, 90 %% %s, 99 %% %s, all %s",
+	return fmt.Sprintf("%d sites on %d hosts: %d paused, %d new, %d failing, %d due, %d being pulled; lag: 50 %% %s, 90 %% %s, 99 %% %s, maximum %s",
 		f.Sites, f.Hosts, f.Paused, f.New, f.Failing, f.Due, f.Leased, lag(f.Lag50), lag(f.Lag90), lag(f.Lag99), lag(f.LagMax))
 }
 
@@ -125,7 +125,7 @@ func siteOf(s store.FleetSite, now time.Time) Site {
 	return out
 }
 
-// Write writes a fleet and its sites: as JSON, or a line for each site.
+// Write writes a fleet and its sites, as JSON or as a line for each site.
 func Write(w io.Writer, stats store.FleetStats, sites iter.Seq2[store.FleetSite, error], now time.Time, asJSON bool) error {
 	listing := Listing{Of(stats), []Site{}}
 	if !asJSON {
@@ -149,7 +149,7 @@ func Write(w io.Writer, stats store.FleetStats, sites iter.Seq2[store.FleetSite,
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(bytes.TrimSuffix(b, []byte("]}"))); err != nil { // a million sites do not fit in memory
+	if _, err := w.Write(bytes.TrimSuffix(b, []byte("]}"))); err != nil { // write the sites one by one, because a million do not fit in memory
 		return err
 	}
 	comma := "\n"

@@ -33,21 +33,21 @@ type annotator struct {
 	*document
 	added    []Addition
 	at       []*dom.Node     // element of each addition
-	taken    map[string]bool // by offset and attribute
+	taken    map[string]bool // proposed attributes, by offset and name
 	names    map[string]bool // names of the page's parts
 	sections map[*dom.Node]bool
-	labelled bool // the page has data-ai-label, which no new field may take
+	labelled bool // the page has data-ai-label attributes, which must not become labels of new fields
 	many     bool // more than maxAdditions were found
 	unicode  bool // the document is in UTF-8
 }
 
-// maxAdditions limits the attributes proposed for one document. A part needs at most four, so
-// a document that needs more exceeds the parts of a snapshot.
+// maxAdditions limits the attributes proposed for one document. A part needs at most four, so a
+// document that needs more has more parts than a snapshot may have.
 const maxAdditions = 4 * defaultMaxNodes
 
 // Annotate proposes attributes for an HTML document. It returns the document with the additions,
-// otherwise unchanged byte for byte, and the additions in document order. pageURL is absolute and
-// names the page.
+// and the additions in document order. All other bytes are unchanged. pageURL is the absolute URL
+// of the page.
 //
 // For a page without structural attributes, it proposes attributes for the page, its sections by
 // their headings, its title and summaries, and its forms with their fields. For a page with
@@ -93,8 +93,8 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	return out, a.added, nil
 }
 
-// structured reports whether a document already has structural attributes, and records their
-// names.
+// structured reports whether a document already has structural attributes, and records the names
+// of its parts.
 func (a *annotator) structured(n *dom.Node) bool {
 	found := false
 	for name, v := range attributesOf(n) {
@@ -119,7 +119,7 @@ func (a *annotator) add(n *dom.Node, name, value string) bool {
 	}
 	key := strconv.Itoa(at) + name
 	if a.taken[key] {
-		return false // the parser duplicated the element
+		return false // the parser has duplicated the element
 	}
 	a.taken[key] = true
 	if a.many = len(a.added) == maxAdditions; a.many {
@@ -245,7 +245,7 @@ func visible(n *dom.Node) string {
 }
 
 // section proposes the part of a heading: the largest element around it without another heading.
-// Without such an element, the heading's text is a member of the part around it.
+// If there is no such element, the text of the heading becomes a member of the part around it.
 func (a *annotator) section(h *dom.Node, heads []*dom.Node) {
 	title := visible(h)
 	var part *dom.Node
@@ -324,7 +324,7 @@ func (a *annotator) form(f *dom.Node) {
 	}
 }
 
-// clean makes a text a valid value: on one line, without control characters, and no longer
+// clean returns a text as a valid value: on one line, without control characters, and not longer
 // than a label.
 func clean(s string) string {
 	s = fold(strings.Map(func(r rune) rune {
@@ -342,7 +342,7 @@ func clean(s string) string {
 // inputs proposes the missing attributes of all inputs of the document.
 func (a *annotator) inputs(tree *dom.Node) {
 	b := newBuilder(tree, a.options())
-	_, _ = b.run() // fills b.bare; Lint reports a document that is too large
+	_, _ = b.run() // fills b.bare; the error for a document that is too large is reported by Lint
 	unlabelled := map[*dom.Node]bool{}
 	for _, n := range b.unlabelled {
 		unlabelled[n] = true

@@ -76,7 +76,7 @@ func (a attributes) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { _, ok := a[n]; return ok })
 }
 
-// marks returns the restrictions that the context attribute sets: "personal", "sensitive", or both.
+// marks returns the restrictions in the context attribute: "personal", "sensitive", or both.
 func (a attributes) marks() (list []string) {
 	for _, word := range words(a["context"]) {
 		if word = strings.ToLower(word); word == "sensitive" || word == "personal" {

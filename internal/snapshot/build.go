@@ -14,13 +14,13 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Options configures [Of]. The zero value is valid.
+// Options configure [Of]. The zero value is valid.
 type Options struct {
-	// URL is the page's URL, for its name. It may be nil.
+	// URL is the URL of the page, from which its name is derived. It may be nil.
 	URL *url.URL
-	// Base is the base URL of references. If nil, URL.
+	// Base is the base URL for relative references. If nil, URL.
 	Base *url.URL
-	// Schema is the page's JSON-LD, one object each, for its name.
+	// Schema contains the JSON-LD objects of the page, from which its name is derived.
 	Schema []json.RawMessage
 	// Forms are the forms whose inputs become the fields of a document without attributes.
 	Forms []*html.Node
@@ -30,7 +30,7 @@ type Options struct {
 	MaxBytes int
 }
 
-// Default limits, and the limit of the work for texts that contain texts.
+// Default limits, and the limit of the work for nested texts.
 const (
 	defaultMaxNodes = 10_000
 	defaultMaxBytes = 256 << 10
@@ -45,10 +45,10 @@ type builder struct {
 	named      bool // an element names the page
 	ogType     string
 	label      *label                // the last data-ai-label, for the next field
-	labels     map[string]*html.Node // label elements by the id they are for; nil until gathered
+	labels     map[string]*html.Node // label elements by the id of their field; nil until they are collected
 	tree       *html.Node
 	marked     map[string]bool
-	unlabelled []*html.Node // fields without label
+	unlabelled []*html.Node // fields without a label
 	parts      int          // remaining parts
 	bytes      int          // remaining bytes
 	work       int          // remaining work
@@ -81,8 +81,8 @@ func (p *spot) node() *Node {
 // Of returns the snapshot of a document, or nil if it has no attributes and none of the forms has
 // an input. It ignores template elements.
 //
-// The error is [millrace.ErrTooLarge] for a snapshot above a limit, because a truncated snapshot
-// would claim that the rest does not exist.
+// For a snapshot above a limit, the error is [millrace.ErrTooLarge]; a truncated snapshot would
+// claim that the rest does not exist.
 func Of(tree *html.Node, o *Options) (*Snapshot, error) {
 	if o == nil {
 		o = &Options{}
@@ -135,14 +135,14 @@ func (b *builder) fail(format string, args ...any) {
 // part counts a part of the snapshot.
 func (b *builder) part() {
 	if b.parts--; b.parts < 0 {
-		b.fail("more parts than a snapshot may have")
+		b.fail("the page has more parts than a snapshot may have")
 	}
 }
 
 // keep counts the bytes of a text in the snapshot and returns the text.
 func (b *builder) keep(s string) string {
 	if b.bytes -= len(s); b.bytes < 0 {
-		b.fail("more text than a snapshot may have")
+		b.fail("the page has more text than a snapshot may have")
 		return ""
 	}
 	return s
@@ -347,8 +347,8 @@ func (b *builder) address(n *html.Node, a attributes, in *Node, closed, containe
 	}
 }
 
-// nowhere is the top-level domain of hosts that do not exist (RFC 6761, section 6.4). A page
-// without a URL gets such a host.
+// nowhere is the top-level domain of hosts that do not exist (RFC 6761, section 6.4). The
+// placeholder URL of a page without a URL has such a host.
 const nowhere = ".invalid"
 
 // resolve returns the absolute form of a reference, or "" if it is invalid.

@@ -1,5 +1,5 @@
-// Package snapshot reads the data-ai-* attributes of a page, with which its author describes
-// the parts of the page to machines.
+// Package snapshot reads the data-ai-* attributes of a page, with which the author describes the
+// parts of the page to machines.
 //
 // [Of] builds a [Snapshot] of a document. [Lint] reports errors in the attributes of a
 // document. [Annotate] proposes attributes for a page that has none. [Extra] stores the

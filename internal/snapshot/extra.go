@@ -16,7 +16,7 @@ import (
 // ExtraKey is the key of snapshots in [millrace.Page.Extra].
 const ExtraKey = "arc"
 
-// version increases when the same document may yield another snapshot.
+// version must increase when the same document may result in another snapshot.
 const version = 1
 
 // Extra returns the extractor that adds snapshots to pages. It also removes content that the
@@ -58,7 +58,8 @@ func empty(n *html.Node) {
 		case "id", "class", "name", "type", "for", "role", "hidden", "style", "aria-hidden":
 			return false
 		}
-		// Keep the URLs of links, because a crawl follows them; without text they are no content.
+		// Keep the URLs of links, because a crawl follows them; a link without text is not
+		// content.
 		return !strings.HasPrefix(a.Key, Prefix) && !(a.Key == "href" && n.DataAtom == atom.A)
 	})
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

@@ -112,7 +112,7 @@ func (b *builder) gather(n *html.Node) {
 	}
 }
 
-// forms adds the inputs of forms without attributes, named as the form sends them. It ignores
+// forms adds the inputs of forms without attributes, by the names that the form sends. It ignores
 // search forms, because they do not describe the page.
 func (b *builder) forms(list []*html.Node) {
 	seen := map[string]bool{}

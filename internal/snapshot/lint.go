@@ -25,10 +25,10 @@ const (
 	AttributeName    Rule = "attribute-name"    // an unknown attribute
 	EmptyValue       Rule = "empty-value"       // an attribute without a value
 	InputField       Rule = "input-field"       // an input without data-ai-field
-	FieldLabel       Rule = "field-label"       // a field without label
+	FieldLabel       Rule = "field-label"       // a field without a label
 	Unresolved       Rule = "unresolved"        // a link, ref or depends without a target
 	SensitiveContext Rule = "sensitive-context" // an input for personal or secret data without context
-	EventAction      Rule = "event-action"      // an event without action
+	EventAction      Rule = "event-action"      // an event without an action
 	OutputShape      Rule = "shape"             // an invalid snapshot
 )
 
@@ -56,7 +56,7 @@ type linter struct {
 type around struct {
 	section, group bool
 	depth          int  // number of containers below the page
-	context        bool // one of them has a context attribute
+	context        bool // one of the ancestors has a context attribute
 }
 
 // Lint checks the attributes of an HTML document. It returns at most 1,000 findings, in
@@ -80,7 +80,7 @@ func (d *document) lint() []Finding {
 	slices.SortStableFunc(l.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	// The parser duplicates elements that are left open.
+	// Remove duplicate findings, because the parser duplicates elements that are not closed.
 	return slices.CompactFunc(l.findings, func(a, b Finding) bool {
 		return a.Rule == b.Rule && a.Line == b.Line && a.Column == b.Column && a.Message == b.Message && a.Line > 0
 	})
@@ -95,7 +95,7 @@ func (l *linter) report(r Rule, n *html.Node, format string, args ...any) {
 	l.findings = append(l.findings, f)
 }
 
-// name records the names that link, ref and depends may refer to.
+// name records the names to which link, ref and depends may refer.
 func (l *linter) name(n *html.Node) {
 	a := attributesOf(n)
 	for _, k := range []string{"page", "section", "group", "subgroup", "block", "heading", "summary", "content", "field", "label", "media"} {
@@ -322,7 +322,7 @@ func (l *linter) leads(href string) string {
 	case href == "":
 		return "is empty"
 	case within && id == "":
-		return "leads nowhere"
+		return "has no target"
 	case within && id != "top" && !l.ids[id]:
 		return fmt.Sprintf("has the target %q, which is not on the page", href)
 	}

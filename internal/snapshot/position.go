@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// mark is an attribute that contains the source position of an element, which the parser does not
-// report. Before parsing, it is inserted after the name of every start tag, with the offset of the
-// tag. Elements without it are inserted by the parser.
+// mark is an attribute with the source position of an element, which the parser does not report.
+// Before parsing, it is inserted after the name of every start tag, with the offset of the tag as
+// its value. An element without it was added by the parser.
 const mark = "millrace-at"
 
 // MaxSource limits the bytes of a document to lint or annotate.

@@ -15,7 +15,7 @@ type LintReport struct {
 	Code     string    `json:"code,omitempty"`
 }
 
-// WriteText writes the findings as text, one line each, as compilers do.
+// WriteText writes the findings as text, one line each, in the format of compilers.
 func (v *LintReport) WriteText(w io.Writer) {
 	switch {
 	case strings.Contains(v.Error, v.Page):

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Fault is a place at which JSON does not have the shape of a snapshot.
+// Fault is a value in JSON that does not have the shape of a snapshot.
 type Fault struct {
 	Pointer string // JSON Pointer (RFC 6901); "" means the root
 	Message string
@@ -109,7 +109,7 @@ func (c *shape) array(v any, name, needs, at string) {
 		p := at + "/" + strconv.Itoa(i)
 		o, ok := e.(map[string]any)
 		if _, short := e.(string); short && name == "fields" {
-			continue // an example of the specification has only names (E.3.1)
+			continue // an example in the specification contains only names (E.3.1)
 		}
 		if !ok {
 			c.fault(p, "got "+typeName(e)+", want an object")
@@ -125,8 +125,8 @@ func (c *shape) array(v any, name, needs, at string) {
 	}
 }
 
-// required checks that a string member is present and not empty. Another check reports wrong
-// types.
+// required checks that a string member is present and not empty. It ignores wrong types, which
+// another check reports.
 func (c *shape) required(o map[string]any, name, at string) {
 	switch v, ok := o[name]; {
 	case !ok:

@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Snapshot is the description of a page by its attributes, in the shape of the ARC convention.
+// Snapshot is the description of a page by its attributes, in the format of the ARC convention.
 type Snapshot struct {
-	// Page is the root. It is nil if the document has no attributes and only Fields.
+	// Page is the root. It is nil if the document has no attributes, but Fields.
 	Page *Node
 	// Fields are the form fields of a document without attributes.
 	Fields []Field
@@ -42,7 +42,7 @@ type Node struct {
 	Level   Level
 	Name    string
 	Values  map[string]string // attributes by name, and texts by key
-	Texts   []Text            // texts whose key was already used
+	Texts   []Text            // texts whose key is already in Values
 	Fields  []Field
 	Actions []Action
 	Links   []Link

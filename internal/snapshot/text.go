@@ -52,7 +52,7 @@ func isSilent(n *html.Node) bool {
 	return false
 }
 
-// isApart reports whether an element separates its text from the line around it.
+// isApart reports whether an element begins a new line of text.
 func isApart(n *html.Node) bool {
 	switch n.DataAtom {
 	case 0, atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Cite, atom.Code, atom.Data, atom.Del, atom.Dfn, atom.Em, atom.Font, atom.I,
@@ -63,8 +63,8 @@ func isApart(n *html.Node) bool {
 	return n.Type == html.ElementNode
 }
 
-// isHidden reports whether HTML hides an element. A tab panel is not hidden: it is shown when
-// its tab is selected.
+// isHidden reports whether HTML hides an element. A tab panel does not count as hidden, because it
+// is shown when its tab is selected.
 func isHidden(n *html.Node) bool {
 	if attr(n, "role") == "tabpanel" {
 		return false

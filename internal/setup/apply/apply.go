@@ -25,10 +25,10 @@ import (
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// Options are the options of an [Applier].
+// Options configure an [Applier].
 type Options struct {
-	Root   string // folder that contains etc, relative to the working folder; if empty, "/"
-	Base   string // the site's address
+	Root   string // folder that contains etc, relative to the working folder; "" = "/"
+	Base   string // public URL of the site
 	Listen string // address of millrace
 	Exec   string // path of the millrace program
 	Config []byte // configuration of the service, for systemd
@@ -52,7 +52,7 @@ type target interface {
 	plan(ctx context.Context) ([]change, error)
 	test(ctx context.Context) error   // tests the configuration on the disk
 	reload(ctx context.Context) error // makes the program use the configuration
-	stop(ctx context.Context) error   // runs before files are restored
+	stop(ctx context.Context) error   // stops the program before files are restored
 }
 
 // journal lists the changes of one program. It is written before the first change.
@@ -168,9 +168,9 @@ func write(name string, data []byte) error {
 	return replace.File(name, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-// Prepare tests the current configuration and plans the changes. It writes only the journal, which
-// detects missing permissions early. It reports whether the configuration is already applied and
-// nothing needs to be done. An interrupted run is undone first.
+// Prepare tests the current configuration and plans the changes. It first undoes an interrupted
+// run. It writes only the journal, so that missing permissions are detected early. It reports
+// whether the configuration is already applied, so that nothing needs to be done.
 func (a *Applier) Prepare(ctx context.Context) (applied bool, err error) {
 	switch err := a.load(); {
 	case err == nil && a.now.Done:
@@ -232,7 +232,7 @@ func (a *Applier) writable() error {
 	for _, c := range a.now.Changes {
 		dir := filepath.Dir(c.File)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			continue // created later; the permissions to write the journal suffice
+			continue // created later, with the permissions that also allow writing the journal
 		}
 		f, err := os.CreateTemp(dir, ".millrace-*")
 		if err != nil {
@@ -275,7 +275,7 @@ func (a *Applier) Apply(ctx context.Context, check func(ctx context.Context) err
 	return millrace.Coded("apply-undone", a.denied(fmt.Errorf("%w; all changes were undone", err)))
 }
 
-// change writes the journal, then copies and then the files.
+// change writes the journal, then the copies, and then the files.
 func (a *Applier) change() error {
 	copies := map[string][]byte{}
 	for i := range a.now.Changes {
@@ -359,7 +359,7 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 			err = fmt.Errorf("the files are restored, but the reload failed: %w", err)
 		}
 	}
-	var names []string // with the journal at the end
+	var names []string // ends with the journal
 	for _, c := range a.now.Changes {
 		if names = append(names, unfinished(c.File)); c.Copy != "" {
 			names = append(names, c.Copy, unfinished(c.Copy))
@@ -376,8 +376,8 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 	return err
 }
 
-// broken returns an error for a configuration that is already broken before any change, or that is
-// not in the file.
+// broken returns the error for a configuration that is broken before any change, or that does not
+// exist.
 func broken(err error, file string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return err
@@ -391,13 +391,14 @@ func broken(err error, file string) error {
 // mark ends each inserted line.
 const mark = " # millrace up --undo removes this line"
 
-// unfinished returns the name of the file that remains if the process ends during a write.
+// unfinished returns the name of the temporary file that remains if the process ends during a
+// write.
 func unfinished(name string) string {
 	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new-0")
 }
 
-// restore restores one file. If the file has been edited since, restore removes only the inserted
-// text, and keeps a new file.
+// restore restores one file. If the file was edited after the change, restore only removes the
+// inserted text. It does not remove an edited new file.
 func (c *change) restore(log *slog.Logger) error {
 	is, err := os.ReadFile(c.File)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -58,7 +58,7 @@ func (c *caddy) plan(ctx context.Context) ([]change, error) {
 			if !filepath.IsAbs(pattern) {
 				pattern = filepath.Join(filepath.Dir(name), pattern)
 			}
-			more, _ := filepath.Glob(pattern) // the program tests the pattern
+			more, _ := filepath.Glob(pattern) // ignore the error, because Caddy itself tests the pattern
 			files = append(files, more...)
 		}
 	}
@@ -70,7 +70,7 @@ func (c *caddy) plan(ctx context.Context) ([]change, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The snippet itself is imported before the first block.
+	// Import the snippet itself before the first block.
 	main, err := filepath.EvalSymlinks(c.file())
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (c *caddy) plan(ctx context.Context) ([]change, error) {
 
 // caddyfile describes one Caddyfile.
 type caddyfile struct {
-	top     int // offset after the global options
+	top     int // offset of the end of the global options
 	blocks  []block
 	imports []string // patterns of imported files
 }
@@ -120,7 +120,7 @@ func caddyFile(file string, data []byte, site *url.URL) (f caddyfile) {
 				}
 			}
 			if len(head) == 0 && i == 0 {
-				f.top = -1 // until the end of the options
+				f.top = -1 // the end of the options is not found yet
 			}
 			head = nil
 		case t.text == "}" && !t.quoted:
@@ -141,7 +141,8 @@ func caddyFile(file string, data []byte, site *url.URL) (f caddyfile) {
 	return f
 }
 
-// addressRank returns how well the address of a block fits a site; -1 = not at all.
+// addressRank returns how well the address of a block fits a site, as nameRank does; -1 = not at
+// all.
 func addressRank(address string, site *url.URL) int {
 	if address == "" || strings.HasPrefix(address, "(") || strings.HasPrefix(address, "&") {
 		return -1

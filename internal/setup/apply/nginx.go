@@ -37,7 +37,7 @@ func (n *nginx) reload(ctx context.Context) error {
 
 func (n *nginx) stop(context.Context) error { return nil }
 
-// files returns the files of the configuration, which nginx prints and tests.
+// files makes nginx test the configuration, and returns its files.
 func (n *nginx) files(ctx context.Context) ([]string, error) {
 	out, err := n.output(ctx, "nginx", n.command("-T")...)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *Applier) insert(snippet string, blocks []block, texts map[string][]byte
 		return nil, err
 	}
 	out := []change{{File: snippet, data: []byte(text), mode: 0o644}}
-	for _, b := range slices.Backward(blocks) { // from the end, so that offsets remain valid
+	for _, b := range slices.Backward(blocks) { // backward, so that offsets remain valid
 		if b.taken {
 			continue
 		}
@@ -163,7 +163,7 @@ func servers(file string, data []byte, snippet string, site *url.URL) []block {
 }
 
 // serverRank returns how well a server fits a site; -1 = not at all. Servers on the site's port
-// fit best. Others count only by name, since a proxy may be in front of them.
+// fit best. Servers on other ports also fit, because a proxy may be in front of them.
 func serverRank(names, listen []string, site *url.URL) int {
 	rank := -1
 	if len(names) == 0 {

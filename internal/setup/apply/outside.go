@@ -14,7 +14,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Check checks a site from outside, as millrace check does. Its home page must have Markdown.
+// Check checks a site at its public address, as millrace check does. The home page must be
+// available as Markdown.
 func Check(ctx context.Context, client *http.Client, docs string) error {
 	reloading, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -34,7 +35,7 @@ func Check(ctx context.Context, client *http.Client, docs string) error {
 		suites = append(suites, proto.Suite())
 	}
 	var failed error
-	for range 2 { // a process that is being replaced may have sent the first response
+	for range 2 { // the first response may be from a process that the reload is replacing
 		report, err := check.Run(ctx, target, suites, nil)
 		if err != nil {
 			return err
@@ -43,7 +44,7 @@ func Check(ctx context.Context, client *http.Client, docs string) error {
 			return nil
 		}
 		f := report.Findings[max(0, slices.IndexFunc(report.Findings, func(f check.Finding) bool { return f.Level == check.Must }))]
-		failed = fmt.Errorf("check %s: rule %s fails at %s: got %s, want %s; millrace check has all findings", docs, f.Rule, f.URL, f.Got, f.Want)
+		failed = fmt.Errorf("check %s: rule %s fails at %s: got %s, want %s; run millrace check for all findings", docs, f.Rule, f.URL, f.Got, f.Want)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -53,8 +54,8 @@ func Check(ctx context.Context, client *http.Client, docs string) error {
 	return failed
 }
 
-// responds reports whether a URL answers with 200 and, if it is not empty, a media type that is
-// preferred.
+// responds reports whether a URL returns 200. If media is not empty, the request prefers that
+// media type, and the response must have it.
 func responds(ctx context.Context, client *http.Client, url, media string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -71,10 +72,10 @@ func responds(ctx context.Context, client *http.Client, url, media string) bool 
 	return resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), media)
 }
 
-// serviceWait is the time that the service may need for its first edition.
+// serviceWait is the maximum time for the first edition of the service.
 const serviceWait = 30 * time.Minute
 
-// Started waits until the service at an address is ready, if it was started.
+// Started waits until the service at an address is ready, if Apply has started it.
 func (a *Applier) Started(ctx context.Context, listen string) error {
 	if s, ok := a.target.(*systemd); !ok || !s.live {
 		return nil

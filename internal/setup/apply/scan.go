@@ -8,13 +8,13 @@ import (
 // token is a word of a configuration file.
 type token struct {
 	text   string // without quotes
-	end    int    // offset of the first byte after it
+	end    int    // offset of the first byte after the word
 	line   int
 	quoted bool
 }
 
 // scan splits a configuration into words. marks are the bytes that are separate words even without
-// spaces around them. scan never fails, because the program itself tests the syntax.
+// spaces around them. scan returns no syntax errors, because the program itself tests the syntax.
 func scan(data []byte, marks string) []token {
 	var out []token
 	line := 1
@@ -82,8 +82,8 @@ func end(data []byte, at int, text string) int {
 // block is a block of a server, with the position for a new line.
 type block struct {
 	file  string
-	at    int // offset after its opening brace
-	rank  int // how well it fits the site; the lowest fits best
+	at    int // offset of the end of its opening brace
+	rank  int // how well the block fits the site; the lowest rank fits best
 	taken bool
 }
 
@@ -101,8 +101,8 @@ func best(blocks []block) []block {
 	return out
 }
 
-// nameRank returns how well a name of a server fits a host: 0 exactly, 1 by a wildcard, 2 any
-// host, and -1 not at all.
+// nameRank returns how well a name of a server fits a host: 0 if they are equal, 1 if a wildcard
+// matches, 2 if the name stands for any host, and -1 if it does not fit.
 func nameRank(name, host string) int {
 	name = strings.ToLower(name)
 	switch rest, wild := strings.CutPrefix(name, "*."); {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/setup"
 )
 
-// systemd installs the service of millrace. live starts it.
+// systemd installs the service of millrace. If live is set, it also starts the service.
 type systemd struct {
 	*Applier
 	live bool
