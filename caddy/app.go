@@ -15,7 +15,7 @@ func init() { caddy.RegisterModule(new(App)) }
 
 const appID = "millrace"
 
-// App starts the publications of all handlers of a configuration. It needs no configuration.
+// App starts the publications of all handlers of a configuration. It has no options of its own.
 type App struct {
 	ctx      caddy.Context
 	handlers []*Handler
@@ -40,8 +40,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Start attaches each handler to a publication. It uses the publication of the previous
-// configuration if that has the same site, source and store, else a new one.
+// Start attaches each handler to a publication. If the previous configuration has a publication
+// with the same site, source and store, Start uses it. Otherwise, it starts a new one.
 func (a *App) Start() error {
 	app, err := a.ctx.App("http")
 	if err != nil {
@@ -176,7 +176,7 @@ func (f *finder) handlers(list []caddyhttp.MiddlewareHandler, at *place, port st
 	}
 }
 
-// hostsOf returns the hosts that a route matches.
+// hostsOf returns the host names that a route matches.
 func hostsOf(r *caddyhttp.Route) (names []string) {
 	for _, set := range r.MatcherSets {
 		for _, m := range set {

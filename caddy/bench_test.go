@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// caddyProcess runs a Caddyfile in a process of its own, built from cmd/caddy.
+// caddyProcess runs a Caddyfile in a separate process, built from cmd/caddy.
 func caddyProcess(b *testing.B, caddyfile string) (pid int) {
 	b.Helper()
 	dir := b.TempDir()

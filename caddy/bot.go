@@ -25,9 +25,9 @@ type MatchBot struct {
 	// Names are tokens of user agents such as "GPTBot", operators such as "openai", or the
 	// purposes training, search and user. If empty, every bot matches.
 	Names []string `json:"names,omitempty"`
-	// Verified matches only bots that prove their name, by their address or by a signature.
+	// Verified matches only bots that prove their identity by their address or by a signature.
 	Verified bool `json:"verified,omitempty"`
-	// Unverified matches only bots that do not prove their name.
+	// Unverified matches only bots that do not prove their identity.
 	Unverified bool `json:"unverified,omitempty"`
 	// Ranges maps names of bots to files with their addresses, as their operators publish them.
 	Ranges map[string]string `json:"ranges,omitempty"`
@@ -38,7 +38,8 @@ type MatchBot struct {
 	guard *access.Guard
 }
 
-// signers verifies the signatures of requests for the hosts that they name.
+// signers verifies the signatures of requests. It accepts a signature for the host that the
+// request names.
 type signers struct{ *webauth.Verifier }
 
 // Verify implements [access.Agents].
@@ -115,7 +116,7 @@ func (m *MatchBot) build(log *slog.Logger) error {
 	}
 	for _, name := range m.Names {
 		if m.table.Named(name) == nil {
-			return fmt.Errorf("millrace_bot: %s is no bot, operator or purpose", name)
+			return fmt.Errorf("millrace_bot: %s is not a known bot, operator or purpose", name)
 		}
 	}
 	ao := &access.Options{Bots: m.table, Logger: log}

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 const globals = "{\n\tadmin off\n\tpersist_config off\n\tskip_install_trust\n\tlog {\n\t\tlevel ERROR\n\t}\n\tmetrics\n\tservers {\n\t\ttrusted_proxies static 127.0.0.1/32 ::1/128\n\t}\n}\n"
 
-// load runs a Caddyfile in this process, in place of the previous one.
+// load runs a Caddyfile in this process, and replaces the previous one.
 func load(t testing.TB, caddyfile string) error {
 	t.Helper()
 	b, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(globals+caddyfile), map[string]any{"filename": "Caddyfile"})
@@ -118,7 +118,7 @@ func get(t testing.TB, url string, fields ...string) (*http.Response, string) {
 	return resp, string(b)
 }
 
-// eventually waits until a document has a text, and until it does not have another.
+// eventually waits until a document contains one text and does not contain another.
 func eventually(t testing.TB, url, text, without string) {
 	t.Helper()
 	var resp *http.Response

@@ -25,13 +25,14 @@ import (
 func init() { caddy.RegisterModule(new(Handler)) }
 
 // Handler publishes a site in every protocol of millrace. It answers requests for machine
-// documents, and for pages in Markdown. It adds links to the documents to pages, which the next
-// handlers serve.
+// documents, and for pages in Markdown. The next handlers serve the pages, and this handler
+// inserts links to the documents into them.
 type Handler struct {
-	// Source is a folder of HTML with the pages of the site, or "site" to read them through the
-	// routes of the site. If empty, the root of the site if it has a file index.html, else "site".
+	// Source is the folder with the HTML pages of the site, or "site" to read the pages through
+	// the routes of the site. If empty, it is the root folder of the site if that has a file
+	// index.html, otherwise "site".
 	Source string `json:"source,omitempty"`
-	// BaseURL is the public URL of the site. If empty, it is that of the route's first host.
+	// BaseURL is the public URL of the site. If empty, it is the URL of the route's first host.
 	BaseURL string `json:"base_url,omitempty"`
 	// Store is the file of the store. If empty, it is a file in Caddy's data folder. "memory:"
 	// stores nothing on disk.
@@ -154,7 +155,7 @@ func checkAlso(name string) error {
 	return fmt.Errorf("also %s: unknown protocol; the protocols are %s", name, strings.Join(known, ", "))
 }
 
-// print returns a text that is equal for equal configurations.
+// print returns the configuration as text, so that two configurations can be compared.
 func (h *Handler) print() string {
 	b, err := json.Marshal(h)
 	if err != nil {
@@ -183,7 +184,7 @@ type call struct {
 
 type (
 	callKey struct{} // a *call
-	ownKey  struct{} // a *string for the root of the site, or nil; set in requests of millrace itself
+	ownKey  struct{} // set in requests of millrace itself: a *string that receives the root of the site, or nil
 )
 
 // ServeHTTP implements [caddyhttp.MiddlewareHandler].
@@ -206,7 +207,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if h.site != nil {
 		server = h.site.server.Load()
 	}
-	if server == nil { // the site was never read
+	if server == nil { // the site has not been read yet
 		return next.ServeHTTP(w, r)
 	}
 	c := &call{next: next, r: r}
@@ -251,7 +252,8 @@ func (c *call) contains(outer http.ResponseWriter) bool {
 	return true
 }
 
-// pass lets the next handlers answer a request of a client. Any other request is millrace's own.
+// pass lets the next handlers answer a request of a client. Requests of millrace itself go through
+// all routes of the site.
 func (s *site) pass(w http.ResponseWriter, r *http.Request) {
 	c, _ := r.Context().Value(callKey{}).(*call)
 	if c == nil || !c.contains(w) {

@@ -128,8 +128,8 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// A page that becomes private by a reload disappears from all documents, and comes back. The
-// publication runs on: no document is missing meanwhile.
+// A page that a reload makes private disappears from all documents, and a later reload brings it
+// back. The publication continues: no document is missing meanwhile.
 func TestProtectedByReload(t *testing.T) {
 	for name, handler := range map[string]string{"file_server": "root * " + folder(t, mill()) + "\nfile_server", "reverse_proxy": "reverse_proxy " + upstream(t, linked()).URL} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,8 @@ func TestReloads(t *testing.T) {
 	eventually(t, base+"/llms.txt", "revision 5", "")
 }
 
-// encode compresses pages with their elements, and neither changes documents nor their validators.
+// encode compresses pages together with their elements, and changes neither documents nor their
+// validators.
 func TestEncode(t *testing.T) {
 	for name, handler := range map[string]string{"file_server": "root * " + folder(t, mill()) + "\nfile_server", "reverse_proxy": "reverse_proxy " + upstream(t, linked()).URL} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +272,7 @@ func TestEncode(t *testing.T) {
 					t.Errorf("%s has no elements", url)
 				}
 			}
-			// A client of another coding gets the bytes of the document.
+			// A client that accepts another coding gets the uncoded document.
 			if resp, body := get(t, base+"/llms.txt", "Accept-Encoding", "x-none"); resp.Header.Get("Content-Encoding") != "" || !strings.Contains(body, "/wheels/3") {
 				t.Errorf("%v", resp.Header)
 			}
@@ -280,7 +281,7 @@ func TestEncode(t *testing.T) {
 }
 
 // A site with a certificate has https addresses. Documents are found although try_files rewrites
-// every address, and errors of the next handlers stay those of the site.
+// every address, and errors of the next handlers are passed on unchanged.
 func TestRoutes(t *testing.T) {
 	port := testkit.FreePort(t)
 	base := "https://localhost:" + port
@@ -304,8 +305,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// A site that is down at the start works when it comes up, and is published then. Connections that
-// change their protocol work.
+// A site that is down at the start works as soon as it is up, and is then published. Connections
+// that change their protocol work.
 func TestLateUpstream(t *testing.T) {
 	base, behind := "http://localhost:"+testkit.FreePort(t), "127.0.0.1:"+testkit.FreePort(t)
 	run(t, base+" {\nmillrace\nreverse_proxy "+behind+"\n}\n")
@@ -456,7 +457,7 @@ func TestBots(t *testing.T) {
 	}
 }
 
-// A policy refuses bots of a purpose at documents and pages.
+// A policy refuses documents and pages to bots of a purpose.
 func TestPolicy(t *testing.T) {
 	base := "http://localhost:" + testkit.FreePort(t)
 	run(t, base+" {\nmillrace {\npolicy {\nai-train no\nterms https://example.com/terms\n}\n}\nreverse_proxy "+upstream(t, linked()).URL+"\n}\n")
@@ -468,7 +469,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// Caddy's metrics have those of each site.
+// Caddy's metrics include those of each site.
 func TestMetrics(t *testing.T) {
 	one, two := "http://localhost:"+testkit.FreePort(t), "http://localhost:"+testkit.FreePort(t)
 	site := " {\nmillrace\nroot * " + folder(t, mill()) + "\nfile_server\n}\n"
