@@ -196,7 +196,7 @@ func TestAccessFlagsInvalid(t *testing.T) {
 	}
 }
 
-// The flag, the environment and the configuration name protocols in the same way.
+// The flag, the environment and the configuration use the same names of protocols.
 func TestOpened(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

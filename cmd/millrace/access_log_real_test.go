@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// Alongside nginx, its log and millrace's own records count each request of a bot once, through a
-// rotation and a restart.
+// Alongside nginx, nginx's log and millrace's own records together count each request of a bot
+// once, even with a rotation and a restart.
 func TestRealAccessLogNginx(t *testing.T) {
 	t.Parallel()
 	port, listen, file := testkit.FreePort(t), "127.0.0.1:"+testkit.FreePort(t), filepath.Join(t.TempDir(), "s.db")
@@ -51,7 +51,7 @@ func TestRealAccessLogNginx(t *testing.T) {
 			}
 			time.Sleep(500 * time.Millisecond)
 		}
-		time.Sleep(2500 * time.Millisecond) // no other may follow
+		time.Sleep(2500 * time.Millisecond) // no further request may be counted
 		if n, protocols := counts(); n != requests {
 			lines, _ := os.ReadFile(log)
 			t.Fatalf("%d requests, want %d: %s\n%s", n, requests, protocols, lines)
@@ -59,7 +59,7 @@ func TestRealAccessLogNginx(t *testing.T) {
 	}
 	eventually(t, "the log is followed", func() bool { request(""); n, _ := counts(); return n > 0 })
 	time.Sleep(2 * time.Second)
-	requests, _ = counts() // without those before it was followed
+	requests, _ = counts() // without the requests before millrace followed the log
 	all()
 	counted()
 

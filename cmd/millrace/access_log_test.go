@@ -56,8 +56,8 @@ func (w *recordingWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// The site's access log and millrace's own records together count each request once, also
-// through a rotation and restarts.
+// The site's access log and millrace's own records together count each request once, even with a
+// rotation and restarts.
 func TestServeAccessLog(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestServeAccessLog(t *testing.T) {
 	})
 	time.Sleep(2 * time.Second)
 	n, _ := got()
-	requests = int(n) // without those before it was followed
+	requests = int(n) // without the requests before millrace followed the log
 	all()
 	counted()
 	if err := os.Rename(log, log+".1"); err != nil {
@@ -118,7 +118,7 @@ func TestServeAccessLog(t *testing.T) {
 	site = loggingSite(t, log, to, pages)
 	all()
 	counted()
-	time.Sleep(2500 * time.Millisecond) // nothing may follow
+	time.Sleep(2500 * time.Millisecond) // no further request may be counted
 	if n, text := got(); n != int64(requests) {
 		t.Errorf("%d requests, want %d: %s", n, requests, text)
 	}

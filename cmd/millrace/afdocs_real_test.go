@@ -15,8 +15,8 @@ import (
 // version 0.6 of the Agent-Friendly Documentation Spec.
 const afdocsVersion = "0.22.2"
 
-// TestRealAFDocs runs afdocs on two sites that serve publishes. What it finds is up to the
-// owner of the site, as docs/guides/check-a-site.md says.
+// TestRealAFDocs runs afdocs on two sites that serve publishes. Only the owner of the site can fix
+// what it finds; see docs/guides/check-a-site.md.
 func TestRealAFDocs(t *testing.T) {
 	t.Parallel()
 	npm, node := testkit.Real(t, "npm"), testkit.Real(t, "node")

@@ -27,8 +27,8 @@ func snippetFile(t *testing.T, args ...string) string {
 	return name
 }
 
-// alongsideServer starts nginx or Caddy over a site, as the options of its script say, and `millrace
-// serve` alongside.
+// alongsideServer starts nginx or Caddy with a site, according to the options of its script, and
+// `millrace serve` alongside.
 func alongsideServer(t *testing.T, server, url string, options, args []string) (s *served, direct string) {
 	t.Helper()
 	listen := "127.0.0.1:" + testkit.FreePort(t)
@@ -179,7 +179,7 @@ func sameThere(t *testing.T, url, direct, out string) {
 			path = strings.TrimSuffix(path, "index.html")
 		}
 		code, h, body := get(t, direct+path)
-		if code != 200 { // the site's own, or only for static hosts
+		if code != 200 { // a file of the site itself, or one for static hosts only
 			return nil
 		}
 		n++

@@ -170,7 +170,7 @@ func TestARCBad(t *testing.T) {
 	defer server.Close()
 	for _, c := range []struct {
 		page, code string
-		of         []string // nil = all three
+		of         []string // commands; nil = all three
 	}{
 		{filepath.Join(dir, "none.html"), "file-not-found", nil},
 		{dir, "is-folder", nil},

@@ -13,8 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// A site is served from a bucket, also after restarts and while the bucket is down. Publication
-// waits then. Verify reads the bucket, and another store is refused. No message has the secret.
+// A site is served from a bucket, also after restarts and while the bucket is down. Meanwhile,
+// publication waits. verify reads the bucket, and a second store for the same bucket is refused.
+// No message contains the secret.
 func TestRealBucket(t *testing.T) {
 	testkit.Real(t, s3server.Program)
 	server, err := s3server.New(t.Context(), os.TempDir())
@@ -90,8 +91,8 @@ func TestRealBucket(t *testing.T) {
 	}
 }
 
-// However server and bucket are killed while they publish, the published edition has all of its
-// artifacts.
+// Whenever the server or the bucket is killed during publication, the published edition has all of
+// its artifacts.
 func TestRealBucketKills(t *testing.T) {
 	testkit.Real(t, s3server.Program)
 	server, err := s3server.New(t.Context(), os.TempDir())

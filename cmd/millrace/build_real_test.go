@@ -34,8 +34,7 @@ func broken(t *testing.T, url string, wanted ...string) []string {
 	return brokenIn(t, url, append(wanted, "tct-00", "scp", "openfeeder")...)
 }
 
-// brokenIn is broken for a site that need not have other protocols than the wanted
-// ones.
+// brokenIn is like broken, for a site that may lack other protocols than the wanted ones.
 func brokenIn(t *testing.T, url string, wanted ...string) []string {
 	t.Helper()
 	_, out, errs := command(t, nil, "check", url, "--allow-private", "--json")
@@ -60,8 +59,8 @@ func brokenIn(t *testing.T, url string, wanted ...string) []string {
 	return ids
 }
 
-// realBuild builds a folder, serves it by a real server with its snippet, and checks
-// and pulls it.
+// realBuild builds a folder, serves it with a real server and its snippet, and checks and pulls
+// the site.
 func realBuild(t *testing.T, server, src string, options ...string) (url, out, at, file string) {
 	t.Helper()
 	out, file = filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")

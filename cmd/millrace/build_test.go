@@ -123,7 +123,7 @@ func TestBuildHandbook(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "llm-pages.json" { // two stores date one page differently
+		if name == "llm-pages.json" { // the two stores have different dates for a page
 			want, got = want[:300], got[:300]
 		}
 		if name == "articles/reading-a-river/index.html" { // a plain host sends no Link fields
@@ -179,7 +179,7 @@ func TestBuildOthers(t *testing.T) {
 }
 
 // The pages of hosts without Link fields have elements for the links, and those of others need
-// none. Below a path, the report names the way to the protocols of the root.
+// none. For a site below a path, the report says how to publish the protocols that need the root.
 func TestBuildElements(t *testing.T) {
 	t.Parallel()
 	src := filepath.Join(t.TempDir(), "tree")
@@ -419,7 +419,7 @@ func TestKillBuild(t *testing.T) {
 		}
 		done := make(chan error, 1)
 		go func() { done <- c.Wait() }()
-		// Kill the build when the folder has k files; the first time at once.
+		// Kill the build when the folder has k files; the first time, kill it immediately.
 		for ended := false; !ended; {
 			select {
 			case <-done:

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// A served site breaks no rule that serve can keep: of the profile agent-ready, and of the
-// rules for proxies. The findings are also written as SARIF.
+// A served site breaks no rule of the profile agent-ready and none for proxies, except those that
+// serve cannot follow. The findings are also written as SARIF.
 func TestCheckProfile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

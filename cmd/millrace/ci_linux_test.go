@@ -183,8 +183,8 @@ func TestCIBroken(t *testing.T) {
 	}
 }
 
-// Without a command, the script downloads the release for the machine, and refuses another
-// archive than the checksum is of.
+// If millrace is not installed, the script downloads the release for the machine. It refuses an
+// archive with a wrong checksum.
 func TestRealCIInstall(t *testing.T) {
 	t.Parallel()
 	testkit.Real(t, "curl")

@@ -78,7 +78,7 @@ func (o *owner) logIn(password string) (in bool) {
 
 var reference = regexp.MustCompile(` (?:href|src)="([^"#]+)`)
 
-// complete checks that what a page refers to exists.
+// complete checks that everything to which a page refers exists.
 func (o *owner) complete(page string) {
 	o.t.Helper()
 	base, err := url.Parse(o.at + page)

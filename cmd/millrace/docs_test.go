@@ -20,9 +20,10 @@ import (
 // documented are the pages whose commands are run.
 var documented = []string{"README.md", "docs/index.md", "docs/guides/*.md"}
 
-// TestDocs runs every command of millrace in the documentation, the commands of a page in order and
-// in one folder. It also sends the requests of curl to the site that the examples publish, and reads
-// each block of YAML as a configuration. The Internet is a small site at every address.
+// TestDocs runs every command of millrace in the documentation. The commands of a page run in
+// order, in one folder. It also sends the requests of curl to the site that the examples publish,
+// and reads each block of YAML as a configuration. Instead of the Internet, a small site answers
+// at every address.
 func TestDocs(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -40,9 +40,8 @@ func newBehind(t *testing.T, dir string) *behindFront {
 	return b
 }
 
-// With --origin, the site's own address has both its pages, which the origin still
-// serves, and the documents. The source sends requests to the origin only, with the
-// site's host name.
+// With --origin, the site's own address has both its pages, which the origin still serves, and the
+// documents. millrace reads the pages from the origin only, with the site's host name.
 func TestFront(t *testing.T) {
 	t.Parallel()
 	b := newBehind(t, copySite(t, "handbook"))
@@ -93,8 +92,8 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// To try out --origin, the origin's address suffices: the site's URL is then millrace's
-// own. A folder can be the source too.
+// To try --origin, the origin's address suffices: the URL of the site is then that of millrace. A
+// folder can be the source too.
 func TestFrontOfItself(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

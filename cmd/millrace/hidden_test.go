@@ -24,7 +24,7 @@ func TestHiddenEverywhere(t *testing.T) {
 	s := serve(t, dir, "--config", file)
 	defer s.ended(t)
 
-	// Every address that exists or may exist: of documents and of searches.
+	// Every URL of a document or a search that exists or may exist.
 	ways := []string{
 		"about/llm.json", "about/llm/", "about/index.md", "about.md", "about/llm.json?x", "abou%74/llm.json", "about/llms.txt",
 		"openfeeder?url=/about/", "openfeeder?q=overshot+wheel", "openfeeder?q=society+of+nineteen+people", "openfeeder?page=1", "openfeeder?since=2000-01-01T00:00:00Z",
@@ -74,7 +74,7 @@ func TestHiddenEverywhere(t *testing.T) {
 	_, _, list := get(t, s.url+"llm-pages.json")
 	s.reload(t, file, public+"exclude: [/about]\n")
 	eventually(t, "the list differs", func() bool { _, _, now := get(t, s.url+"llm-pages.json"); return now != list })
-	for round := range 3 { // a cache must not restore it
+	for round := range 3 { // no cache may bring the page back
 		if found := says(); len(found) > 0 {
 			t.Fatalf("round %d: %q contain the hidden text", round, found)
 		}

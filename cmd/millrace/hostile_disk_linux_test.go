@@ -60,8 +60,8 @@ func child(t *testing.T, script, mirror string, args ...string) (got pulled, pea
 	return got, peak
 }
 
-// highWater returns the peak memory of a running process in bytes. Wait reports the
-// peak of the parent before the fork too.
+// highWater returns the peak memory of a running process in bytes. The figure from Wait would
+// include the peak of the parent before the fork.
 func highWater(pid int) (n int64) {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, _ := strings.Cut(string(b), "VmHWM:")
@@ -174,7 +174,7 @@ func fullDisk(t *testing.T, names ...string) {
 			if got.code != exitFailure || len(lines) != 1 || codes[0] != tt.code || len(lines[0]) > 350 {
 				t.Errorf("exit %d: %q\n%s%s", got.code, lines, got.text, got.stderr)
 			}
-			if _, err := os.Stat(dir + ".db"); err == nil { // the disk's contents
+			if _, err := os.Stat(dir + ".db"); err == nil { // the content of the disk
 				file = dir + ".db"
 			}
 			after := texts(t, file, root)

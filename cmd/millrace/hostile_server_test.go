@@ -30,7 +30,7 @@ type internet struct {
 	mu    sync.Mutex
 	hosts map[string]*place // by name and port
 	conns []net.Conn        // all connections, to close at the end
-	asked []string          // names and ports that were dialled
+	asked []string          // names and ports that were dialed
 }
 
 // place is a host of an internet.
@@ -39,7 +39,7 @@ type place struct {
 	tls     *tls.Config         // nil = plain HTTP
 	raw     func(net.Conn)      // replaces the handler; it need not close
 	addr    func() *net.TCPAddr // address of the name, per lookup; nil = not checked
-	err     error               // returned by dial
+	err     error               // error of dial
 }
 
 // bubble runs f in fake time. The fake clock starts at the real time plus set.
@@ -265,7 +265,7 @@ func spoiled(good http.Handler, spoil func(r *http.Request, a *recorder)) http.H
 	})
 }
 
-// saysAll sends the same response to every request.
+// saysAll returns a handler that sends the same response to every request.
 func saysAll(code int, header http.Header, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for k, v := range header {

@@ -50,7 +50,7 @@ func manualSite(t *testing.T) (good http.Handler, mirrors map[string]string) {
 	return good, mirrors
 }
 
-// fault is a kind of hostile behavior.
+// fault is a kind of hostile behaviour.
 type fault struct {
 	name string
 	bad  func(good http.Handler) http.Handler
@@ -249,7 +249,7 @@ func TestHostile(t *testing.T) {
 	for i, f := range faults {
 		for j, via := range vias {
 			if !testkit.Soaking() && (i+j)%len(vias) > 0 || testing.Short() && (f.name == "gzip bomb" || f.name == "bomb in a bomb") {
-				continue // one way each, without slow bombs
+				continue // except in soak tests, one way for each fault; with -short, no slow bombs
 			}
 			t.Run(f.name+"/"+cmp.Or(via, "best"), func(t *testing.T) {
 				// The fault begins at the first request or in the middle of a good
@@ -319,7 +319,7 @@ func (f *fault) trouble(t *testing.T, via string, got pulled) {
 	lines, codes := got.trouble()
 	most := 1
 	if via == "" {
-		most = 2 // one per tried way
+		most = 2 // one for each way that was tried
 	}
 	if got.code != exitFailure || got.report.Error == "" || len(lines) == 0 || len(lines) > most {
 		t.Errorf("exit %d, %q: %q", got.code, got.report.Error, lines)

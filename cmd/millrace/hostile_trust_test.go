@@ -148,7 +148,7 @@ func TestPullClock(t *testing.T) {
 				if got.code != 0 || len(log.paths) > 100 || got.took > time.Minute || got.report.Seconds < 0 {
 					t.Errorf("%q, set by %s: exit %d after %s, %d requests: %s%s", via, set, got.code, got.took, len(log.paths), got.text, got.stderr)
 				}
-				if via == "" { // another way may word it differently
+				if via == "" { // another way may have another message
 					after := texts(t, file, manual)
 					for u := range before {
 						before[u] = cmp.Or(after[u], before[u])

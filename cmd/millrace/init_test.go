@@ -117,7 +117,7 @@ func TestInit(t *testing.T) {
 	}
 }
 
-// init rejects a name that leads to a private address. It logs why it waits.
+// init rejects a name with a private address. It logs why it waits.
 func TestInitWait(t *testing.T) {
 	t.Parallel()
 	site := initSite(t, "User-agent: *\nCrawl-delay: 60\n")
@@ -215,7 +215,7 @@ func TestInitNothing(t *testing.T) {
 	}
 }
 
-// The entries that init announces are served.
+// The entry points that init announces are served.
 func TestInitEntries(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
@@ -227,7 +227,7 @@ func TestInitEntries(t *testing.T) {
 	}
 }
 
-// init takes a folder, and writes what serve needs.
+// init accepts a folder, and writes what serve needs.
 func TestInitFolder(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A check or probe that a limit ends has exit code 3, not that of a site without protocols.
+// If a limit ends a check or a probe, the exit code is 3, not that of a site without protocols.
 func TestInconclusive(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte("<p>text</p> "), 34<<20/12)
@@ -61,7 +61,7 @@ func TestNoResponse(t *testing.T) {
 	}
 }
 
-// --max-time limits a pull by any way. The next pull goes on.
+// --max-time limits a pull by any way. The next pull continues.
 func TestPullMaxTime(t *testing.T) {
 	t.Parallel()
 	var slow atomic.Bool

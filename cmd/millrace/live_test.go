@@ -49,7 +49,7 @@ func crawlInto(t *testing.T, url, file string, args ...string) agent.Report {
 	return r
 }
 
-// A crawl is the last way of a pull.
+// A pull crawls a site if there is no other way.
 func TestPullCrawls(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -62,7 +62,7 @@ func TestPullCrawls(t *testing.T) {
 	got := storedPages(t, file, url, url)
 	for u, p := range want {
 		if !strings.HasPrefix(u, url) {
-			continue // its canonical URL is elsewhere
+			continue // the page has a canonical URL elsewhere
 		}
 		if got[u] == nil || got[u].Text() != p.Text() {
 			t.Errorf("%s differs between mirror and folder", u)

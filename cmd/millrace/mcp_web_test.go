@@ -24,8 +24,8 @@ func (a mcpClient) tools() (names []string) {
 	return names
 }
 
-// otherSite is a site of three pages. Its robots.txt disallows one of them, and its policy
-// what another site's allows.
+// otherSite is a site of three pages. Its robots.txt disallows one of them, and its policy forbids
+// what that of another site allows.
 func otherSite(t *testing.T, robots string) string {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +89,7 @@ func TestMCPURL(t *testing.T) {
 	}
 }
 
-// Only the operator's own client may send this machine to other sites.
+// Only the operator's own client may make this machine request other sites.
 func TestMCPFetch(t *testing.T) {
 	t.Parallel()
 	file := mirrorOf(t, "handbook")

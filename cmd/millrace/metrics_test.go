@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// serve exposes metrics to this machine only; with --metrics off, not at all.
+// serve shows metrics only to this machine; with --metrics off, to nobody.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")

@@ -14,7 +14,7 @@ import (
 )
 
 // A client with a token older than the log's horizon must read the index, wherever a
-// token is accepted. A mirror does so and loses nothing.
+// token is accepted. A mirror reads it and loses nothing.
 func TestHorizon(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")

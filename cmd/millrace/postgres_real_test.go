@@ -36,7 +36,7 @@ func startDatabase(t *testing.T, name string) (c *pgcluster.Cluster, dsn string)
 	return c, dsn
 }
 
-// Every command takes a database as its store, and shows no password.
+// Every command accepts a database as its store, and never shows the password.
 func TestRealPostgres(t *testing.T) {
 	c := startCluster(t, "fsync=off")
 	const password = "hush-hush"

@@ -89,7 +89,7 @@ type openFeederToken struct {
 	Epoch string `json:"e"`
 }
 
-// syncToken returns the current token of a server, decoded and as sent.
+// syncToken returns the current token of a server, decoded and in the form in which it was sent.
 func syncToken(t *testing.T, s *served) (is openFeederToken, sent string) {
 	t.Helper()
 	var index struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A pull that holds the last list gets what has changed in it, in a process of its own each
-// time. Without the folder of dictionaries, it gets the list.
+// A pull that has the previous list receives only the changes of the list. Each pull is a separate
+// process. Without the folder of dictionaries, it receives the whole list.
 func TestPullDictionary(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 300))
@@ -37,8 +37,8 @@ func TestPullDictionary(t *testing.T) {
 	}
 }
 
-// A pull that holds the last snapshot of SCP gets the next one for the price of its changes,
-// and finds deletions in it: it asks no other protocol.
+// A pull that has the previous snapshot of SCP receives only the changes of the next one. It finds
+// deletions in the snapshot, so it uses no other protocol.
 func TestPullDictionarySCP(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))

@@ -50,8 +50,8 @@ func TestPullKey(t *testing.T) {
 	}
 }
 
-// pull also sends the key for a page's HTML, if the protocol lacks the page. It does not send
-// it after a redirect to another site, and does not treat that response as a page.
+// pull also sends the key when it fetches a page's HTML because the protocol lacks the page. It
+// does not send it after a redirect to another site, and does not treat that response as a page.
 func TestPullKeyFallback(t *testing.T) {
 	t.Parallel()
 	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`

@@ -119,7 +119,7 @@ type policySite struct {
 	policy http.HandlerFunc
 	robots string
 	also   map[string]http.HandlerFunc // by path
-	slow   time.Duration               // delay before each page
+	slow   time.Duration               // delay of each page
 	asked  []time.Time                 // times of requests, except for robots.txt
 	paths  []string
 }
@@ -349,7 +349,7 @@ func TestPullPolicyDown(t *testing.T) {
 	}
 }
 
-// pull keeps the rate that a site requests.
+// pull obeys the rate that a site requests.
 func TestPullPolicyRate(t *testing.T) {
 	t.Parallel()
 	const gap = 40 * time.Millisecond
@@ -381,7 +381,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	if code != exitFailure || r.GoOn == nil || !r.GoOn.Equal(midnight) || !strings.Contains(r.Error, midnight.Format(time.RFC3339)) || !strings.Contains(r.Error, "rate_hints.max_requests_per_day") {
 		t.Errorf("exit %d: %+v", code, r)
 	}
-	// Count and requests agree.
+	// The stored count equals the number of requests.
 	first := s.since()
 	pages := 0
 	for _, path := range first {
@@ -392,7 +392,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	if len(first) != 12 || r.Requests != 12 || pages == 0 || r.Added != pages {
 		t.Errorf("%d requests %q: %+v", len(first), first, r)
 	}
-	// The limit is that of the machine: it holds for another mirror.
+	// The limit applies to the whole machine, so also to another mirror.
 	r, code = tryPull(t, s.URL, filepath.Join(filepath.Dir(file), "other.db"), "--via", "tct-01")
 	if paths := s.since(); len(paths) > 2 || code != exitFailure || r.GoOn == nil {
 		t.Errorf("second pull on the same day: %q, exit %d, %+v", paths, code, r)

@@ -29,7 +29,7 @@ type behind struct {
 
 	mu    sync.Mutex
 	asked []string
-	// alter can write the response itself; it then returns true.
+	// alter may answer the request. It then returns true.
 	alter func(w http.ResponseWriter, r *http.Request, site http.Handler) bool
 }
 
@@ -64,7 +64,7 @@ func serveBehind(t *testing.T, dir string, args ...string) *behind {
 	return b
 }
 
-// set sets alter; nil = pass everything.
+// set sets alter; nil = pass every request on.
 func (b *behind) set(alter func(w http.ResponseWriter, r *http.Request, site http.Handler) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

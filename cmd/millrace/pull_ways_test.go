@@ -165,7 +165,7 @@ func wantTitles(t *testing.T, got, want, site string) {
 	}
 }
 
-// If a page's document belongs to another page, pull reads the HTML and reports it.
+// If the document of a page belongs to another page, pull reads the HTML and reports the error.
 func TestPullLyingDocument(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 8))

@@ -28,15 +28,15 @@ func TestRealNginx(t *testing.T) {
 	if len(got) != len(want) || first.Added != len(want) {
 		t.Errorf("%d pages in the mirror, %d in the folder; %+v", len(got), len(want), first)
 	}
-	crawlInto(t, url, file, "--via", "crawl") // retries links that led nowhere
+	crawlInto(t, url, file, "--via", "crawl") // retries broken links
 	second := crawlInto(t, url, file, "--via", "crawl")
 	if second.Added+second.Updated+second.Deleted != 0 || second.Requests > int64(len(got)) || second.BytesReceived > 400*second.Requests {
 		t.Errorf("nothing changed: %+v", second)
 	}
 }
 
-// A WordPress is read by its REST API, or by a crawl where the API is closed. Nothing
-// private appears.
+// A WordPress site is read by its REST API, or by a crawl if the API is closed. No private content
+// appears.
 func TestRealWordPress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -109,7 +109,7 @@ func TestRealMediaWiki(t *testing.T) {
 	}
 }
 
-// A site built by Hugo has the same pages, crawled or read as Markdown.
+// A site built by Hugo has the same pages whether it is crawled or read as Markdown.
 func TestRealHugo(t *testing.T) {
 	t.Parallel()
 	url, folder := realSite(t, "hugo")

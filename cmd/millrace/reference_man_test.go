@@ -26,7 +26,7 @@ func manItem(term, text string) string {
 	return ".TP\n.B " + roff.Replace(term) + "\n" + roff.Replace(text) + "\n"
 }
 
-// manFlags writes flags in sections by group, except for those of every command.
+// manFlags writes flags in sections by group, without the flags that all commands have.
 func manFlags(b *strings.Builder, flags []*kong.Flag, commonFlags map[string]bool) {
 	var groups []string
 	in := map[string][]*kong.Flag{}
@@ -114,7 +114,7 @@ https://github.com/millrace/millrace
 	}
 }
 
-// The packages install the unit of snippet.
+// The packages install the same systemd unit that `millrace snippet` prints.
 func TestReferenceUnit(t *testing.T) {
 	t.Parallel()
 	unit, err := setup.Snippet("systemd", &setup.SnippetOptions{Listen: "127.0.0.1:8080", Exec: "/usr/bin/millrace"})

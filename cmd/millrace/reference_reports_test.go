@@ -167,7 +167,7 @@ func (o *objects) link(t reflect.Type) string {
 	return "[" + o.name(t) + "](report-objects.md#" + o.name(t) + ")"
 }
 
-// usual holds the meanings of members that mean the same in every report.
+// usual contains the meanings of members that mean the same in every report.
 var usual = map[string]string{
 	"bot":      "Name of the bot.",
 	"code":     "Code of the error or reason.",
@@ -208,7 +208,7 @@ func jsonKind(t reflect.Type) string {
 	return "number"
 }
 
-// comments holds the comments of the fields of a package's types, as Type.Field.
+// comments contains the comments of the fields of a package's types, by Type.Field.
 var comments sync.Map
 
 // commentOf returns the comment of a field, in one line.
@@ -353,8 +353,8 @@ func checkReport(t *testing.T, args []string, stdout string) {
 	}
 }
 
-// listPaths calls f with the paths of the members of a type. Members whose type contains
-// itself are open.
+// listPaths calls f with the paths of the members of a type. A member whose type contains itself
+// is open: its own members are not listed.
 func listPaths(typ reflect.Type, below string, inside []reflect.Type, f func(path string, open bool)) {
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
 		if typ.Kind() == reflect.Slice && below != "" && !strings.HasSuffix(below, "[]") {

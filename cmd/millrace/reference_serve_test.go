@@ -78,7 +78,7 @@ var answers = []answer{
 
 const indexNowKey = "0123456789abcdef0123456789abcdef"
 
-// pattern matches the paths of an answer.
+// pattern returns an expression that matches the paths of an answer.
 func (a answer) pattern() *regexp.Regexp {
 	s := regexp.QuoteMeta(a.path)
 	for name, form := range map[string]string{"PAGE": "/(?:.*/)?", "SECTION": "[a-z]+", "SUM": "[0-9a-f]{16}", "DATE": `\d{4}-\d\d-\d\d`} {

@@ -40,7 +40,7 @@ type fleet struct {
 	wanted  map[string]int               // revision of each page in the folder, by path
 	bodies  map[string][sha256.Size]byte // by path, coding and validator
 	first   map[string]time.Time         // when a replica first showed a revision
-	late    []time.Duration              // how much later the others showed it
+	late    []time.Duration              // how much later the other replicas showed it
 	answers int
 }
 
@@ -98,7 +98,7 @@ func (f *fleet) server() *fleetServer {
 	return s
 }
 
-// start starts the replica as a version of the program.
+// start starts the replica as the given version of the program.
 func (s *fleetServer) start(version string) {
 	s.f.Helper()
 	s.process = asProcess(context.WithoutCancel(s.f.Context()), s.f.T, slices.Concat(s.f.args, []string{"--listen", s.address})...)
@@ -147,7 +147,7 @@ func (f *fleet) edit(path string) {
 
 var revision = regexp.MustCompile(`revision (\d+)`)
 
-// get requests a document, and checks its bytes. Without a complete response, code is 0.
+// get requests a document, and checks its bytes. If the response is incomplete, code is 0.
 func (s *fleetServer) get(path string) (code int, body string) {
 	f := s.f
 	ctx, cancel := context.WithTimeout(f.Context(), 5*time.Second)
@@ -186,7 +186,7 @@ func (s *fleetServer) get(path string) (code int, body string) {
 	return res.StatusCode, string(text)
 }
 
-// look requests one page and checks its revision, which never goes back.
+// look requests one page, and checks that its revision is not older than before.
 func (s *fleetServer) look(path string) (code int) {
 	f := s.f
 	f.mu.Lock()
@@ -224,7 +224,7 @@ func (s *fleetServer) look(path string) (code int) {
 	return code
 }
 
-// listed checks the list of pages, which never lacks one. It reports whether there is a list.
+// listed checks that no page is missing in the list of pages. It reports whether there is a list.
 func (s *fleetServer) listed() bool {
 	code, body := s.get("llm-pages.json")
 	if code != http.StatusOK {
@@ -296,7 +296,7 @@ func (f *fleet) forget() {
 	f.late = nil
 }
 
-// lateness says how much later than the first replica the others have shown new revisions.
+// lateness describes how much later than the first replica the others showed new revisions.
 func (f *fleet) lateness() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -308,7 +308,7 @@ func (f *fleet) lateness() string {
 	return fmt.Sprintf("%d times, a revision reached another replica after %v (median), %v (99 %%), %v", len(f.late), at(len(f.late)/2), at(len(f.late)*99/100), at(len(f.late)))
 }
 
-// agree waits until all replicas show what the folder has.
+// agree waits until all replicas show the pages of the folder.
 func (f *fleet) agree() {
 	f.Helper()
 	for _, s := range f.servers {
@@ -326,8 +326,8 @@ func (f *fleet) agree() {
 }
 
 // TestRealReplicas kills the builder, a follower, the database and the bucket at random, while
-// pages change and clients read from every replica. There is no wrong byte and no lost page, and
-// every replica serves again within ten seconds.
+// pages change and clients read from every replica. No byte may be wrong and no page may be lost,
+// and every replica must serve again within ten seconds.
 func TestRealReplicas(t *testing.T) {
 	f, db, files := newFleet(t, 3)
 	for _, s := range f.servers {
@@ -400,7 +400,7 @@ func (f *fleet) balancer(servers ...*fleetServer) *fleetServer {
 }
 
 // TestRealUpgrade replaces the processes of one version by those of another behind Caddy, one after
-// the other. No request fails, and unchanged documents keep their validators.
+// the other. No request may fail, and unchanged documents must keep their validators.
 func TestRealUpgrade(t *testing.T) {
 	f, _, _ := newFleet(t, 2)
 	for _, s := range f.servers {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The statistics of a killed pull lack at most the last seconds, and count nothing
-// twice.
+// If a pull is killed, at most the last seconds are missing in its statistics, and nothing is
+// counted twice.
 func TestKillCosts(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

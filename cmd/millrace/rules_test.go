@@ -42,7 +42,7 @@ func soup(t *testing.T, pages int) string {
 	return dir
 }
 
-// with returns the number of pages in a mirror, and of those with a text.
+// with returns the number of pages in a mirror, and the number of those that contain a text.
 func with(pages map[string]*millrace.Page, text string) (all, n int) {
 	for _, p := range pages {
 		if strings.Contains(p.Text(), text) {
@@ -145,7 +145,7 @@ func TestRulesWrong(t *testing.T) {
 	}
 }
 
-// serve and crawl warn of rules that are probably mistakes.
+// serve and crawl warn about rules that are probably mistakes.
 func TestRulesTried(t *testing.T) {
 	t.Parallel()
 	site := filepath.Join("..", "..", "testdata", "sites", "handbook")

@@ -182,7 +182,7 @@ func TestSCPCat(t *testing.T) {
 		len(p.Blocks) != 2 || p.Blocks[1].Items[0].Text != "a<b" || !strings.Contains(lines[0], "a<b") {
 		t.Errorf("%v: %s", err, out.String())
 	}
-	// cat prints nothing of a rejected file.
+	// cat prints no part of a rejected file.
 	bad := strings.Replace(scpText(scpPages("a", "b")...), `"T"`, `"U"`, 1)
 	if exit, code, out := failure(t, nil, "scp", "cat", scpFileOf(t, "a.scp", bad)); exit != 1 || code != "scp/checksum/matches" || !strings.Contains(out, "line 1") {
 		t.Errorf("exit %d %s: %s", exit, code, out)

@@ -66,7 +66,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("--min-score 0.5 gives %v (the best is %v)", h.Relevance, least)
 		}
 	}
-	// No user input is an error.
+	// No query is an error.
 	for _, q := range []string{`"`, "-", "AND OR NOT", "*", "a' OR 1=1; --", "title:", "\x01\x02", "🙂", strings.Repeat("word ", 10_000), `NEAR(a b)`, "x"} {
 		code, _, errs := command(t, nil, "search", "--store", file, "--", q)
 		if code != 0 {

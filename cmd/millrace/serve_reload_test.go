@@ -368,7 +368,7 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// A server ends when its terminal closes, unless it was started to outlive it.
+// A server ends when its terminal closes, unless it was started with a command such as nohup.
 func TestRealTerminalCloses(t *testing.T) {
 	t.Parallel()
 	script := testkit.Real(t, "script")

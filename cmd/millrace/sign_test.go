@@ -156,7 +156,7 @@ func TestSigningUsage(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's file is %v, %v", info.Mode(), err)
 	}
-	// A verifier can read the directory that is written for another host.
+	// A verifier can read the directory that was written for use on another host.
 	out := filepath.Join(dir, "directory.json")
 	code, report, errs := command(t, nil, "keys", "directory", key, key, "--base-url", "https://bot.test/x", "--out", out, "--json")
 	var r directoryReport

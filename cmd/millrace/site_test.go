@@ -252,8 +252,8 @@ func pgdoc(t *testing.T) string {
 	return pgdocOf(t, "")
 }
 
-// pgdocOf returns a copy of the manual's pages whose names have one of the prefixes,
-// and of all other files.
+// pgdocOf returns a copy of the manual with all files except pages whose names have none of the
+// prefixes.
 func pgdocOf(t *testing.T, starts ...string) string {
 	t.Helper()
 	from, err := filepath.EvalSymlinks(testkit.Data(t, "MILLRACE_TEST_PGDOC"))

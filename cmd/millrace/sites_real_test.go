@@ -54,8 +54,8 @@ func (w *workers) end(i int, s os.Signal) {
 }
 
 // TestRealFleet kills and stops workers, and kills the database, at random, while the pages of
-// many hosts change. The receiver of the changes misses none and gets none as two changes. No
-// host gets two requests at the same time, or one before its delay has passed.
+// many hosts change. The receiver must not miss a change, or get one as two changes. No host may
+// get two requests at the same time, or a request before its delay has passed.
 func TestRealFleet(t *testing.T) {
 	db, dsn := startDatabase(t, "fleet")
 	const hosts, delay = 24, 20 * time.Millisecond
@@ -176,7 +176,8 @@ func TestRealFleet(t *testing.T) {
 }
 
 // received returns the titles that a receiver got last, by URL. It checks that no title came as
-// two changes, and in order, that of each site no change came after a later one, but again.
+// two changes. If ordered is set, it also checks that no change of a site came for the first time
+// after a later change of that site.
 func received(t *testing.T, h *hook, ordered bool) map[string]string {
 	t.Helper()
 	_, events := h.state()

@@ -13,7 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/sitelist"
 )
 
-// Sites that are added to a store are pulled by all that watch it, also those added later.
+// All sites that are added to a store are pulled by the workers that watch the store, even sites
+// that are added later.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	first, second := serve(t, copySite(t, "handbook")), serve(t, copySite(t, "jekyll"))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The key source of the configuration is the SOURCE of commands that have none.
+// If a command line has no SOURCE, the key source of the configuration applies.
 func TestSourceKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -59,7 +59,7 @@ func TestTerminate(t *testing.T) {
 			}
 			resp, err := http.Get(m[1] + "huge.css")
 			if err == nil {
-				t.Cleanup(func() { resp.Body.Close() }) // the client reads nothing until then
+				t.Cleanup(func() { resp.Body.Close() }) // the client reads nothing before that
 			}
 			return err == nil
 		}},
@@ -91,7 +91,7 @@ func TestTerminate(t *testing.T) {
 			}
 		})
 	}
-	// A configuration of that size is not read.
+	// A configuration file of that size is not read.
 	if exit, _, output := command(t, nil, "serve", "--config", huge); exit != exitUsage {
 		t.Errorf("exit %d: %s", exit, output)
 	}

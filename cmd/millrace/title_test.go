@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The title of a site comes from its source, and heads lists, feeds and descriptors. A new
-// title builds them again, although no page has changed.
+// The title of a site comes from its source, and is the title of lists, feeds and descriptors. If
+// the title changes, they are built again, even if no page has changed.
 func TestSiteTitle(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -58,8 +58,8 @@ func TestSiteTitleOfHTML(t *testing.T) {
 	}
 }
 
-// A generator's tree with a built site is read as that. Its sources are read on request, or
-// refused with the command that builds the site.
+// If the folder of a site generator contains the built site, the built site is read. Its sources
+// are read on request, or refused with the command that builds the site.
 func TestServeBuilt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
