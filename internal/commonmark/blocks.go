@@ -21,12 +21,12 @@ type writer struct {
 
 	line    textLine
 	out     []millrace.Block
-	pending []millrace.Block // blocks found inside a line; they follow its text
+	pending []millrace.Block // blocks found inside the current line; they follow its text
 	flat    int              // nesting of headings and cells, which contain no blocks
 	inner   int              // nesting of items, where a link is text
 	depth   int
-	limit   ast.Node // inline nodes from here on belong to another element
-	gone    int      // offset before which the source is not text
+	limit   ast.Node // the first inline node that belongs to another element
+	gone    int      // offset in the source of the first byte that may be text
 	steps   int
 	err     error
 }
@@ -70,7 +70,8 @@ func (w *writer) inside(f func()) []millrace.Block {
 	return made
 }
 
-// lineOf returns the text of a node as one line. Media in it follow the line's block.
+// lineOf returns the text of a node as one line, and its spans. Media in the node will follow the
+// line's block.
 func (w *writer) lineOf(n ast.Node) (string, []millrace.Span) {
 	line := w.line
 	w.line = textLine{}
@@ -82,7 +83,7 @@ func (w *writer) lineOf(n ast.Node) (string, []millrace.Span) {
 	return text, spans
 }
 
-// after adds the pending blocks of a line after the line's block.
+// after adds the pending blocks of a line, after the line's block.
 func (w *writer) after() {
 	w.out = append(w.out, w.pending...)
 	w.pending = nil
@@ -219,7 +220,7 @@ func (w *writer) list(n *ast.List) {
 	}
 }
 
-// item returns the contents of a node as an item: leading text becomes the item's own.
+// item returns the contents of a node as an item. Text at the start becomes the text of the item.
 func (w *writer) item(n ast.Node) millrace.Item {
 	w.inner++
 	w.depth++

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Options configures [Blocks]. Link and Resource are required.
+// Options configure [Blocks]. Link and Resource are required.
 type Options struct {
 	// Link returns the absolute URL of a link, with its fragment, and Resource that of an image or
 	// other media. "" = no target, so the link becomes plain text.
@@ -27,7 +27,8 @@ type Options struct {
 	Anchor func(text, own string) string
 	// Attributes drops {: .class} after a link, an image, code or emphasis.
 	Attributes bool
-	// Components allows components in the text, so indented lines are not code.
+	// Components reports that the text may contain components, such as those of MDX, so indented
+	// lines are not code.
 	Components bool
 }
 

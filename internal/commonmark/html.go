@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// html writes raw HTML and the nodes that belong to it, and returns the last node used. If
-// Markdown is between an opening and a closing tag, html writes it without the tags.
+// html writes raw HTML and the nodes that belong to it, and returns the last of these nodes. It
+// writes Markdown between an opening and a closing tag without the tags.
 func (w *writer) html(n *ast.HTMLBlock) ast.Node {
 	var b bytes.Buffer
 	var last ast.Node = n

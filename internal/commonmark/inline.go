@@ -95,7 +95,7 @@ func (w *writer) span(n ast.Node, kind millrace.SpanType, url string) {
 	}
 }
 
-// attributes follow a link, an image or code in some dialects.
+// attributes matches the attributes that follow a link, an image or code in some dialects.
 var attributes = regexp.MustCompile(`^\{(?::\s*|\s*[.#]|\s*[a-z-]+=)[^{}\n]*\}`)
 
 func (w *writer) text(n *ast.Text) {
@@ -146,7 +146,7 @@ func visibleCode(s string) string {
 
 func (w *writer) link(n *ast.Link) {
 	u := ""
-	if len(n.Destination) <= canon.MaxURL { // many links may share one definition
+	if len(n.Destination) <= canon.MaxURL { // many links may share one definition, so a long URL could multiply
 		u = w.o.Link(unescaped(n.Destination))
 	}
 	if u == "" {
@@ -187,14 +187,13 @@ func (w *writer) image(n *ast.Image) {
 	w.addAfterLine(b)
 }
 
-// rawHTML writes an inline tag, or the element that it starts, and returns the last
-// node used.
+// rawHTML writes an inline tag, or the element that it starts, and returns the last node of that.
 func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	source := w.segments(n)
 	z := html.NewTokenizer(bytes.NewReader(source))
 	kind := z.Next()
 	if kind != html.StartTagToken && kind != html.SelfClosingTagToken && kind != html.EndTagToken {
-		return n // a comment, for example
+		return n // not a tag, such as a comment
 	}
 	t := z.Token()
 	switch t.DataAtom {

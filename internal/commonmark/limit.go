@@ -10,7 +10,7 @@ import (
 
 const (
 	maxLines      = 1_000_000
-	maxCost       = 4_000_000 // lines times the depth of containers, for the parser's memory
+	maxCost       = 4_000_000 // maximum product of lines and depth of containers, which limits the parser's memory
 	maxContainers = 32        // opened in one line, or by indentation
 )
 
@@ -77,7 +77,7 @@ func Closes(line []byte, fence string) bool {
 }
 
 // Shallower removes markers of quotes and lists from the start of a line that would open too many
-// nested containers. A parser would keep all of these containers.
+// nested containers, because a parser stores all of them.
 func Shallower(line []byte, inside int, indents bool) []byte {
 	var out []byte
 	depth, columns, from := 0, 0, 0

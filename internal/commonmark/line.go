@@ -75,8 +75,8 @@ func (t *textLine) exact(s string) {
 	}
 }
 
-// start opens a span, and reports whether it did: a type that is open already is not
-// opened again. end closes the innermost span.
+// start opens a span, and reports whether it did: it does not open a span inside one of the same
+// type. end closes the innermost span.
 func (t *textLine) start(kind millrace.SpanType, url string) bool {
 	for _, i := range t.open {
 		if t.spans[i].Type == kind {

@@ -8,12 +8,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rounds is the number of readings before Settle tries another form.
+// rounds is the number of times that Settle reads a text before it tries another form.
 const rounds = 8
 
-// Settle returns a page that its own text reproduces, and the text. It builds a page from
-// blocks, writes it and reads it until nothing changes; for most pages, one reading suffices.
-// If the text keeps changing, or read returns false because nothing is left, the content
+// Settle returns a page and its text, such that reading the text returns the same page. It builds
+// a page from blocks, and writes and reads it until nothing changes; for most pages, once is
+// enough. If the text keeps changing, or read returns false because nothing is left, the content
 // becomes plain text, then code, then empty.
 func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write func(P) []byte, read func([]byte) (P, bool)) (P, []byte) {
 	text := millrace.Text(blocks)
@@ -31,7 +31,7 @@ func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write
 			was = now
 		}
 	}
-	// Only the fields remain, for which one reading suffices.
+	// Only the fields remain, which do not change when they are read.
 	body := write(page(nil))
 	p, _ := read(body)
 	return p, body

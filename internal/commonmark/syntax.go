@@ -47,8 +47,8 @@ func ranked(parser any, rank int) util.PrioritizedValue {
 	return util.PrioritizedValue{Value: parser, Priority: rank}
 }
 
-// anywhere allows a paragraph to start on an indented line. Without it, no parser would accept the
-// line, and the text would end there.
+// anywhere allows a paragraph to start on an indented line. Otherwise no parser would accept the
+// line, and parsing would end there.
 type anywhere struct{ parser.BlockParser }
 
 func (anywhere) CanAcceptIndentedLine() bool { return true }
@@ -58,7 +58,7 @@ type insertion struct {
 	ast.BaseBlock
 	kind   string // kind of a callout; "" = another container
 	title  string
-	colons int // of the opening line
+	colons int // number of colons of the opening line
 }
 
 var kindInsertion = ast.NewNodeKind("Insertion")

@@ -59,7 +59,7 @@ func (*formulaParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (a
 	return n, parser.NoChildren
 }
 
-// isClosed reports whether one of the next lines ends a formula with its end mark.
+// isClosed reports whether one of the next lines contains the end mark of a formula.
 func isClosed(rest []byte, end string, far bool) bool {
 	limit := 2 << 10
 	if far {
@@ -113,8 +113,8 @@ var kindTeX = ast.NewNodeKind("TeX")
 func (n *tex) Kind() ast.NodeKind            { return kindTeX }
 func (n *tex) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// inlineFormula parses $`x`$, $$x$$ and $x$. The last form must look like TeX, because it is
-// usually a price.
+// inlineFormula parses $`x`$, $$x$$ and $x$. The last form must look like TeX, because a dollar
+// sign usually begins a price.
 type inlineFormula struct{}
 
 func (*inlineFormula) Trigger() []byte { return []byte{'$'} }

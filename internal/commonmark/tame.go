@@ -9,10 +9,10 @@ import (
 // paragraph, and similarly for tables and footnotes. Handwritten texts are far below these
 // limits.
 const (
-	maxMarks     = 500_000_000 // marks times bytes, of all paragraphs
-	fewMarks     = 200         // allowed in every paragraph
+	maxMarks     = 500_000_000 // maximum product of marks and bytes, summed over all paragraphs
+	fewMarks     = 200         // number of marks that every paragraph may have
 	maxFootnotes = 1000
-	maxPadding   = 50_000 // cells of a table that are not written
+	maxPadding   = 50_000 // maximum number of missing cells that the parser adds to a table
 )
 
 var (

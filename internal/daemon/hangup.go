@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Hangups delivers SIGHUP until stop is called. If the terminal of the process closes, the next
-// SIGHUP closes signals instead, and the process should end.
+// Hangups delivers SIGHUP until stop is called. If the terminal of the process has closed, a
+// SIGHUP closes the channel instead, and the process should end.
 func Hangups() (signals <-chan os.Signal, stop func()) {
 	watched := !signal.Ignored(syscall.SIGHUP) && atTerminal() // nohup ignores the signal
 	c, out, stopped := make(chan os.Signal, 1), make(chan os.Signal), make(chan struct{})

@@ -6,8 +6,8 @@ import (
 	"runtime/metrics"
 )
 
-// softLimit is the soft limit of the Go heap in bytes: the cache of bodies, the memory of a few
-// requests, and the same amount of garbage. It does not include the caches of the store. If more is
+// softLimit is the soft limit of the Go heap in bytes. It covers the cache of bodies, the memory
+// of a few requests, and the same amount of garbage, but not the caches of the store. If more is
 // in use, the limit rises.
 const softLimit = 98 << 20
 
@@ -15,7 +15,7 @@ const softLimit = 98 << 20
 const (
 	lazy   = 400 // while the heap is far below the limit
 	eager  = 100 // while many streams are open
-	saving = 50  // for work where memory matters more than time
+	saving = 50  // for work that should use little memory, even if it takes longer
 )
 
 // Numbers of streams at which the garbage collector becomes eager, and lazy again. Each stream

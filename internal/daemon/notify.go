@@ -16,7 +16,7 @@ func Notify(socket string, lines ...string) error {
 	if err != nil {
 		return fmt.Errorf("notify service manager: %w", err)
 	}
-	defer func() { _ = c.Close() }() // a message is sent at once or not at all
+	defer func() { _ = c.Close() }() // a message is sent at once, or not at all
 	if _, err = fmt.Fprint(c, strings.Join(lines, "\n")); err != nil {
 		return fmt.Errorf("notify service manager: %w", err)
 	}

@@ -1,6 +1,6 @@
-// Package fleetnet is a network of many virtual hosts in the process, for tests and benchmarks
-// of fleets. Each host serves a few pages by TCT, draft-01. The machines behind the hosts log
-// their requests.
+// Package fleetnet is an in-memory network of many virtual hosts, for tests and benchmarks of
+// fleets. Each host serves a few pages by TCT, draft-01. A machine per address logs the requests
+// to its hosts.
 package fleetnet
 
 import (
@@ -54,10 +54,10 @@ type machine struct {
 	running  int
 	most     int           // maximum number of concurrent requests
 	last     time.Time     // start of the last request
-	gap      time.Duration // shortest time between two starts; 0 = there were no two
+	gap      time.Duration // shortest time between two starts; 0 = fewer than two requests
 }
 
-// New returns n hosts with names, such as those of Name. In each group of a hundred hosts, the
+// New returns a network of n hosts with names, such as those of Name. Of each hundred hosts, the
 // first shared ones have the same address.
 func New(n, shared int, name func(i int) string) *Network {
 	w := &Network{name: name, hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
@@ -84,8 +84,8 @@ func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
 // URL returns the URL of the site of a host.
 func (w *Network) URL(i int) string { return "http://" + w.name(i) + "/" }
 
-// Address returns the address of a host in a network in which the first shared hosts of each
-// hundred have the same address.
+// Address returns the address of a host, if of each hundred hosts the first shared ones have the
+// same address.
 func Address(i, shared int) netip.Addr {
 	if i%100 < shared {
 		i = i / 100 * 100
@@ -222,7 +222,7 @@ func (h *host) page(p int) string { return fmt.Sprintf("http://%s/p%d/", h.name,
 
 func title(p, version int) string { return fmt.Sprintf("Page %d, version %d", p, version) }
 
-// words are the words of texts.
+// words are the words of the generated texts.
 var words = strings.Fields("mill race water wheel stone grain flour gate sluice weir river bucket axle beam sack hopper")
 
 // document returns the document of a page, and its ETag.

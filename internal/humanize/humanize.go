@@ -1,4 +1,4 @@
-// Package humanize formats figures for people.
+// Package humanize formats numbers for people.
 package humanize
 
 import (
@@ -42,7 +42,7 @@ func Energy(kwh float64) string {
 	return scaled(kwh, []unit{{1, "kWh"}, {1e-3, "Wh"}, {1e-6, "mWh"}})
 }
 
-// Rate formats a rate in parentheses after a space, such as " (98.7 %)", and nil as "".
+// Rate formats a rate in parentheses after a space, such as " (98.7 %)". It returns "" for nil.
 func Rate(r *float64) string {
 	if r == nil {
 		return ""
@@ -55,7 +55,7 @@ type unit struct {
 	name string
 }
 
-// scaled formats n in the first unit that is not larger than n.
+// scaled formats n in the largest unit that is not larger than n.
 func scaled(n float64, units []unit) string {
 	for _, u := range units {
 		if math.Abs(n) >= u.size {

@@ -8,10 +8,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// again is the time between a failure of [Keep] and the next try.
+// again is the time between a failure in [Keep] and the next attempt.
 const again = 2 * time.Second
 
-// Keep calls f with the lease, and again after each loss of the lease, until ctx ends.
+// Keep calls f while it holds the lease, and again after each loss of the lease, until ctx ends.
 // If leases is nil, no other process uses the store.
 func Keep(ctx context.Context, leases store.Leases, name string, log *slog.Logger, f func(ctx context.Context)) {
 	if leases == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A holder renews its lease often enough to keep it when the store is busy. A crashed
-// holder blocks others for the duration.
+// A holder renews its lease so often that it keeps the lease even if the store is busy. A crashed
+// holder blocks other processes for the duration of a lease.
 const (
 	duration   = 10 * time.Second
 	renewEvery = 3 * time.Second
@@ -25,9 +25,9 @@ const (
 
 // Hold runs f while it holds the lease of a name, and releases the lease. If the
 // lease is lost, it cancels the context of f; the cause is an ErrConflict, which
-// Hold returns if f returns context.Canceled. f passes its lease to the methods
-// of the store that take one. ErrConflict with the code lease-held: another
-// holder has the lease, and f has not run.
+// Hold returns if f returns context.Canceled. f passes its lease to the methods of the store that
+// take one. If another holder has the lease, Hold returns ErrConflict with the code lease-held,
+// and does not call f.
 func Hold(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error {
 	begun := time.Now()
 	l, err := leases.Acquire(ctx, name, NewHolder(), duration)
@@ -68,7 +68,7 @@ func NewHolder() string {
 	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:8])
 }
 
-// hold runs f with a lease that ends at until unless renewed.
+// hold runs f with a lease, and renews it. until is the end of the lease before it is renewed.
 func hold(ctx context.Context, leases store.Leases, l store.Lease, until time.Time, f func(ctx context.Context, l store.Lease) error) error {
 	leaseCtx, cancel := context.WithCancelCause(ctx)
 	stopped := make(chan struct{})

@@ -50,7 +50,7 @@ type process struct {
 // New creates a cluster below a folder and starts it. settings are parameters, such as
 // "fsync=off". If this process runs as root, the server runs as another user.
 func New(ctx context.Context, parent string, settings ...string) (*Cluster, error) {
-	dir, err := os.MkdirTemp(parent, "pg") // short, because a socket's path is
+	dir, err := os.MkdirTemp(parent, "pg") // a short name, because the path of a socket is limited
 	if err != nil {
 		return nil, err
 	}
@@ -78,11 +78,11 @@ func New(ctx context.Context, parent string, settings ...string) (*Cluster, erro
 	return c, c.Start(ctx)
 }
 
-// other returns the user of a server that must not run as root.
+// other returns another user for the server, which must not run as root.
 func other() (*syscall.Credential, error) {
 	for _, find := range []func() (*user.User, error){
 		func() (*user.User, error) { return user.Lookup("postgres") },
-		func() (*user.User, error) { return user.LookupId("65534") }, // without rights on every system
+		func() (*user.User, error) { return user.LookupId("65534") }, // a user without privileges on every system
 	} {
 		if u, err := find(); err == nil {
 			uid, _ := strconv.ParseUint(u.Uid, 10, 32)
@@ -175,7 +175,7 @@ func (c *Cluster) Start(ctx context.Context) (err error) {
 // Stop ends the server and its connections.
 func (c *Cluster) Stop() { c.server.stop(syscall.SIGINT) }
 
-// Kill ends the server as a power cut does, and keeps its files.
+// Kill ends the server without a shutdown, as after a power cut, and keeps its files.
 func (c *Cluster) Kill() { c.server.stop(syscall.SIGQUIT) }
 
 // Close ends everything and removes the folder.
@@ -212,7 +212,7 @@ func (c *Cluster) Create(ctx context.Context, database string) (string, error) {
 	return c.URL(database), c.Exec(ctx, "postgres", "CREATE DATABASE "+pgx.Identifier{database}.Sanitize())
 }
 
-// Pool starts PgBouncer in transaction mode before the server. It returns a function that
+// Pool starts PgBouncer, in transaction mode, in front of the server. It returns a function that
 // returns the DSN of a database through it.
 func (c *Cluster) Pool(ctx context.Context) (func(database string) string, error) {
 	const port = "6432"
@@ -235,8 +235,8 @@ func (c *Cluster) Pool(ctx context.Context) (func(database string) string, error
 	return at, err
 }
 
-// Standby turns the server into a read-only standby of a primary that does not answer. The
-// next Start uses it.
+// Standby turns the server into a read-only standby of a primary that does not respond, from the
+// next Start on.
 func (c *Cluster) Standby() error {
 	signal := filepath.Join(c.data(), "standby.signal")
 	return errors.Join(os.WriteFile(signal, nil, 0o600), c.chown(signal), c.Configure("restore_command=false"))

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Listener is a [net.Listener] that only its own Dial reaches.
+// Listener is a [net.Listener] that accepts only connections of its own Dial.
 type Listener struct {
 	// Wrap wraps the server's end of each connection before Accept returns it; nil =
 	// unchanged. Set it before the first Dial.

@@ -1,11 +1,11 @@
-// Package recent stores the values that a list contains for the pages that it named most recently.
-// Clients request a page soon after its item in the list.
+// Package recent stores values of the most recently read items of a list, because a reader of the
+// list usually requests a page soon after its item.
 package recent
 
 import "sync"
 
-// Most is the maximum number of names. If a name has been removed, the caller sends a conditional
-// request or cannot compare.
+// Most is the maximum number of names. Callers must work without a value, because it may have been
+// removed.
 const Most = 4096
 
 // Values maps names to values, such as URLs to validators. The zero value is empty. It is safe for

@@ -20,13 +20,13 @@ type Batch struct {
 	made     int // number of temporary files so far
 	size     int64
 	added    []rename
-	unsynced []string // changed names whose folders are not durable yet
+	unsynced []string // names of changed files that are not durable yet
 }
 
 type rename struct{ temp, name string }
 
-// A batch is full at this number of files or of bytes. The limits bound the memory for the
-// names, and the space for new files beside the old ones.
+// A batch is full when it has this number of files or of bytes. This limits the memory for the
+// names, and the disk space for new files beside the old ones.
 const (
 	batchFiles = 1000
 	batchBytes = 256 << 20
@@ -168,7 +168,7 @@ func (b *Batch) syncOne(name string) error {
 	info, err := b.root.Lstat(name)
 	switch {
 	case err != nil:
-		return nil // nolint:nilerr // the file was removed, which its folder records
+		return nil // nolint:nilerr // the file was removed, which is durable when its folder is
 	case info.IsDir():
 		return SyncFolder(b.root.Open(name))
 	case !info.Mode().IsRegular():

@@ -14,12 +14,11 @@ import (
 	"syscall"
 )
 
-// File replaces a file with the output of write. The old file stays until the new one
-// is completely on the disk, or if anything fails. The new file has the permissions and
-// the owner of the old one. A file that is not regular, such as a pipe or a device, is
-// written to directly.
+// File replaces a file with the output of write. Until the new file is completely on the disk, and
+// after a failure, the old file stays. The new file has the permissions and the owner of the old
+// one. A file that is not regular, such as a pipe or a device, is written to directly.
 func File(name string, write func(io.Writer) error) error {
-	// Follow a symbolic link and replace its target.
+	// If the file is a symbolic link, replace its target.
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}

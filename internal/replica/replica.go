@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A process that sends no heartbeat for the lifetime is no longer counted.
+// A process that has sent no heartbeat for its lifetime is no longer counted.
 const (
 	beat     = 10 * time.Second
 	lifetime = 3 * beat
@@ -44,7 +44,7 @@ type Replicas struct {
 }
 
 // New returns the processes of the named site. version is the version of this process. builder
-// reports whether this process builds the editions. The caller calls Run.
+// reports whether this process builds the editions. The caller must call Run.
 func New(ctx context.Context, st store.Store, name, version string, builder func() bool, log *slog.Logger) (*Replicas, error) {
 	r := &Replicas{
 		store: st, stored: state.JSON[map[string]Process]{State: st.State(), Namespace: name, Key: "replicas"},
@@ -82,7 +82,7 @@ func (r *Replicas) Run(ctx context.Context) {
 		case <-time.After(beat):
 		}
 	}
-	// If this fails, the others count this process until its lifetime ends.
+	// If this fails, other processes count this one until its lifetime ends.
 	_ = r.stored.Update(context.WithoutCancel(ctx), func(all *map[string]Process) error {
 		delete(*all, r.self.Name)
 		return nil

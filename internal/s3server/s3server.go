@@ -1,4 +1,5 @@
-// Package s3server runs throwaway servers of S3, for tests and benchmarks: versitygw over a folder.
+// Package s3server runs throwaway S3 servers for tests and benchmarks: versitygw with its objects
+// in a folder.
 package s3server
 
 import (
@@ -105,7 +106,7 @@ func (s *Server) Close() error {
 // Endpoint returns the URL of the server.
 func (s *Server) Endpoint() string { return "http://" + s.addr }
 
-// Client returns a client with the rights of the administrator.
+// Client returns a client with the permissions of the administrator.
 func (s *Server) Client() (*minio.Client, error) {
 	return minio.New(s.addr, &minio.Options{Creds: credentials.NewStaticV4(Key, Secret, ""), Region: "us-east-1"})
 }
@@ -124,7 +125,7 @@ func (s *Server) URL(bucket, prefix string) string {
 	return "s3://" + bucket + "/" + prefix + "?endpoint=" + url.QueryEscape(s.Endpoint())
 }
 
-// AddUser adds a user without rights.
+// AddUser adds a user without permissions.
 func (s *Server) AddUser(ctx context.Context, key, secret string) error {
 	cmd := exec.CommandContext(ctx, Program, "admin", "--access", Key, "--secret", Secret, "--endpoint-url", s.Endpoint(), "create-user", "--access", key, "--secret", secret, "--role", "user")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -17,7 +17,7 @@ const (
 	retry     = time.Minute // pause after a first failure, doubled by each further failure
 	share     = 4           // a pause is at least this many times as long as the scan
 	softly    = time.Second // minimum pause before a hinted scan
-	maxIdle   = 10          // maximum number of consecutive hints without a change to count
+	maxIdle   = 10          // maximum of State.Idle
 	tolerance = 10          // the maximum jitter is the pause divided by this number
 )
 
@@ -30,7 +30,7 @@ type Rules struct {
 // State is the schedule of one site. The zero value is a site that was never
 // scanned. Callers store it as JSON.
 type State struct {
-	Interval time.Duration `json:"interval"`           // learned, in nanoseconds; 0 = nothing yet
+	Interval time.Duration `json:"interval"`           // learned interval in nanoseconds; 0 = none yet
 	Last     time.Time     `json:"last"`               // end of the last scan
 	Next     time.Time     `json:"next"`               // time of the next scan
 	Soonest  time.Time     `json:"soonest"`            // earliest time of a hinted scan
@@ -44,7 +44,7 @@ type Scan struct {
 	Ended       time.Time
 	Took        time.Duration
 	Changed     bool // the scan found changes
-	Failed      bool // the state of the site is unknown
+	Failed      bool // the scan failed, so the state of the site is unknown
 	Refused     bool // with Failed: the site refuses scans
 	Hinted      bool // a hint caused the scan
 	Unconfirmed bool // a second scan must confirm the result
@@ -97,7 +97,7 @@ func (r *Rules) After(s State, l Scan) State {
 		wait = min(wait, max(least, retry))
 	}
 	wait += time.Duration((2*r.random() - 1) * float64(wait/tolerance))
-	// A scan that takes hours must not be followed immediately by the next one.
+	// After a scan that takes hours, the next one must not follow immediately.
 	floor := max(l.Gap, share*l.Took, 0)
 	s.Last, s.Held = l.Ended, l.NotBefore.After(l.Ended)
 	s.Next = l.Ended.Add(max(wait, floor))
@@ -108,15 +108,16 @@ func (r *Rules) After(s State, l Scan) State {
 		s.Soonest = l.NotBefore
 	}
 	if l.NotBefore.After(s.Next) {
-		// Clients with the same Retry-After must not return in the same second.
+		// Add a jitter, so that clients with the same Retry-After do not return in the same
+		// second.
 		s.Next = l.NotBefore.Add(time.Duration(r.random() * float64(min(retry, most/tolerance))))
 	}
 	return s
 }
 
-// Resume adapts a state that another process stored, perhaps with other bounds. A failed scan is
-// due at once, because this process may have something that the other process lacked, such as a
-// key. A Retry-After of the site stays in force.
+// Resume adapts a state that another process stored, perhaps with other bounds. After a failed
+// scan, the next one is due at once, because this process may have something that the other
+// process lacked, such as a key. A Retry-After of the site still applies.
 func (r *Rules) Resume(s State) State {
 	least, most := r.bounds()
 	if s.Failures > 0 && !s.Held {
@@ -131,8 +132,8 @@ func (r *Rules) Resume(s State) State {
 	return s
 }
 
-// Due returns the time until the next scan, or 0 if it is due. If the clock was set back, the wait
-// is no longer than planned.
+// Due returns the time until the next scan, or 0 if it is due. If the clock was set back, Due
+// returns at most the planned pause.
 func (s State) Due(now time.Time) time.Duration { return s.until(s.Next, now) }
 
 // Hint returns the time until a hinted scan is allowed.

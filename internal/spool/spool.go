@@ -20,8 +20,8 @@ type Spool struct {
 	size int64
 }
 
-// New buffers a body of at most limit bytes. Errors are the body's own, ErrTooLarge, or
-// those of the temporary file.
+// New buffers a body of at most limit bytes. Errors are those of r, ErrTooLarge, or those of the
+// temporary file.
 func New(r io.Reader, limit int64) (*Spool, error) {
 	s := new(Spool)
 	if _, err := io.Copy(s, &bounded{r, limit}); err != nil {
@@ -42,7 +42,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("create temporary file: %w", err)
 		}
-		// The system deletes an unlinked file when the process ends, even if it is killed.
+		// Unlink the file, so that the system deletes it when the process ends, even by a kill.
 		_ = os.Remove(file.Name())
 		s.file = file
 	}
@@ -54,8 +54,8 @@ func (s *Spool) Write(b []byte) (int, error) {
 // Size returns the number of bytes.
 func (s *Spool) Size() int64 { return s.size }
 
-// Reader returns a reader of all bytes. Only one reader may be in use, and no writes may happen
-// meanwhile.
+// Reader returns a reader of all bytes. Only one reader may be in use at a time, and Write must
+// not be called while it is.
 func (s *Spool) Reader() (io.Reader, error) {
 	if s.file == nil {
 		return bytes.NewReader(s.head.Bytes()), nil
@@ -74,7 +74,7 @@ func (s *Spool) Close() {
 	}
 }
 
-// bounded fails at the first byte above a limit.
+// bounded is a reader that fails at the first byte above a limit.
 type bounded struct {
 	r    io.Reader
 	left int64

@@ -27,8 +27,8 @@ func Open(path string, parameters ...string) (*sql.DB, error) {
 }
 
 // UseWAL switches the file to WAL mode, in which readers and the writer do not block
-// each other. SQLite does not wait for other processes here, so UseWAL does, up to the
-// given time.
+// each other. SQLite itself does not wait for other processes in this case, so UseWAL waits, up to
+// the given time.
 func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -45,7 +45,8 @@ func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
 	}
 }
 
-// Identity identifies an open file, because SQLite continues to write to a file that was removed.
+// Identity identifies an open file. It detects a removed file, to which SQLite would continue to
+// write.
 type Identity struct {
 	path string
 	info fs.FileInfo

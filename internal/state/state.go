@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Make returns the value of a key. If valid rejects the value, Make stores and returns the result
-// of make. All processes get the same value.
+// Make returns the value of a key. If the value is absent, or valid rejects it, Make stores and
+// returns the result of make. All processes get the same value.
 func Make(
 	ctx context.Context, s store.State, namespace, key string, valid func([]byte) bool, make func() ([]byte, error),
 ) ([]byte, error) {
@@ -36,7 +36,7 @@ func Make(
 type JSON[T any] struct {
 	State          store.State
 	Namespace, Key string
-	Strict         bool // a value that is not a T is an ErrInvalid
+	Strict         bool // return ErrInvalid for a value that is not a T
 }
 
 // Load returns the value, or the zero T if it is absent. Unless Strict is set, a value that is not
@@ -60,8 +60,9 @@ func (j JSON[T]) load(ctx context.Context) (value T, stored []byte, err error) {
 	return value, stored, nil
 }
 
-// Update replaces the value with the result of change. It calls change again if another
-// process was faster. On an error of change, it writes nothing and returns the error.
+// Update replaces the value with the result of change. If another process has changed the value in
+// the meantime, it calls change again. If change fails, Update writes nothing and returns the
+// error.
 func (j JSON[T]) Update(ctx context.Context, change func(value *T) error) error {
 	for {
 		value, old, err := j.load(ctx)

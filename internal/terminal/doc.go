@@ -1,3 +1,3 @@
-// Package terminal writes text of any origin so that it cannot control a terminal, shows
-// the progress of long steps, and fits text to the width of a terminal.
+// Package terminal writes untrusted text so that it cannot control a terminal. It also shows the
+// progress of long steps, and wraps text to the width of a terminal.
 package terminal

@@ -26,11 +26,11 @@ type Step struct {
 	start time.Time
 
 	mu          sync.Mutex
-	unit        string       // of done and total
-	received    func() int64 // bytes so far; nil = not counted
+	unit        string       // unit of done and total
+	received    func() int64 // returns the bytes received so far; nil = not counted
 	expected    int          // minimum of the expected total
 	open        bool         // the total may still grow
-	bar         *mpb.Bar     // nil: no terminal, or the step is shorter than a second
+	bar         *mpb.Bar     // nil without a terminal, and in the first second of the step
 	logged      time.Time
 	done, total int
 	stop        chan struct{} // closed at the end
@@ -46,7 +46,7 @@ const (
 // Screen holds the steps that are shown at one time. The zero value is empty.
 type Screen struct {
 	mu   sync.Mutex
-	bars *mpb.Progress // nil: none
+	bars *mpb.Progress // nil if no bar is shown
 	n    int
 }
 
@@ -72,9 +72,9 @@ func (b *Screen) remove(bar *mpb.Bar) {
 	}
 }
 
-// Options select where a step is shown.
+// Options configure where a step is shown.
 type Options struct {
-	Writer *Writer // has a bar if it is a terminal
+	Writer *Writer // shows a bar if it is a terminal
 	Quiet  bool    // nothing is shown
 	Logger *slog.Logger
 }
@@ -83,7 +83,7 @@ type Options struct {
 func (b *Screen) Step(title string, o Options) *Step {
 	now := time.Now()
 	g := &Step{b: b, o: o, title: title, unit: "pages", start: now, logged: now, stop: make(chan struct{})}
-	go func() { // so that a step that hangs is shown
+	go func() { // also shows a step that makes no progress
 		tick := time.NewTicker(progressAfter)
 		defer tick.Stop()
 		for {
@@ -100,7 +100,7 @@ func (b *Screen) Step(title string, o Options) *Step {
 	return g
 }
 
-// Count sets the unit, pages by default.
+// Count sets the unit. The default is pages.
 func (g *Step) Count(unit string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,8 +115,7 @@ func (g *Step) Expect(total int, received func() int64) {
 	g.expected, g.received = total, received
 }
 
-// Endless marks a total that grows until the end, so that it does not show the amount
-// of work.
+// Endless declares that the total grows until the end, so it does not show the amount of work.
 func (g *Step) Endless() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,7 +130,7 @@ func (g *Step) Show(done, total int) {
 	g.draw()
 }
 
-// draw shows the state if it is due; the caller holds the lock.
+// draw shows the state if enough time has passed. The caller holds the lock.
 func (g *Step) draw() {
 	select {
 	case <-g.stop:

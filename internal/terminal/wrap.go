@@ -9,7 +9,7 @@ import (
 )
 
 // Wrap breaks a text into lines of a number of columns, and divides them at the marks of the
-// text. It breaks at spaces, before letters of two columns, and inside words longer
+// text. It breaks lines at spaces, before letters of two columns, and inside words that are longer
 // than a line.
 func Wrap(text string, marks [][2]int, columns int) (lines [][]Part) {
 	var line []Part
@@ -38,8 +38,8 @@ func Wrap(text string, marks [][2]int, columns int) (lines [][]Part) {
 	return lines
 }
 
-// unit returns the end of the unbreakable part at i, and its number of columns: a word,
-// or one wide letter with the signs that may not begin a line.
+// unit returns the end of the unbreakable part at i, and its number of columns. The part is a
+// word, or one wide letter with the signs that must not begin a line.
 func unit(text string, i, columns int) (end, wide int) {
 	opening, alone := true, false
 	for end = i; end < len(text); {
@@ -59,7 +59,7 @@ func unit(text string, i, columns int) (end, wide int) {
 	return end, wide
 }
 
-// neverStartsLine reports whether a sign may not begin a line.
+// neverStartsLine reports whether a sign must not begin a line.
 func neverStartsLine(r rune) bool {
 	return unicode.IsPunct(r) && !unicode.In(r, unicode.Ps, unicode.Pi)
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Writer writes text of any origin to a terminal, a pipe or a file. It writes the characters
-// that [canon.Unseen] names as \uXXXX, which JSON defines, so JSON keeps its values. Only
-// bold text and progress, which this package writes, have control sequences.
+// Writer writes untrusted text to a terminal, a pipe or a file. It writes the characters of
+// [canon.Unseen] as \uXXXX, an escape of JSON, so values in JSON stay the same. Only bold text and
+// progress, which this package writes, contain control sequences.
 type Writer struct {
 	to       io.Writer
 	lookup   func(string) (string, bool)
 	mu       sync.Mutex
-	rest     []byte // the start of a character or line end that the next write completes
+	rest     []byte // start of a character or line end, which the next write completes
 	Terminal bool   // shows progress
 }
 
-// New returns a Writer to w. It reads TERM and NO_COLOR by lookup.
+// New returns a Writer to w. lookup returns the environment variables TERM and NO_COLOR.
 func New(w io.Writer, lookup func(string) (string, bool)) *Writer {
 	return &Writer{to: w, lookup: lookup, Terminal: Is(w, lookup)}
 }
 
-// Own returns the destination of w, for text that contains nothing from other sources.
+// Own returns the destination of w, for text that is not from other sources.
 func (w *Writer) Own() io.Writer { return w.to }
 
 // Verbatim returns a writer for a document that a program reads. It changes the bytes only on a
@@ -93,8 +93,8 @@ func (t *Text) Bold(s string) {
 	_, _ = io.WriteString(t, s)
 }
 
-// Text writes the text that f makes. Bold parts are plain if w is no terminal, or if the
-// user has turned colours off (no-color.org).
+// Text writes the text that f creates. Bold parts are plain if w is not a terminal, or if the user
+// has disabled colours (no-color.org).
 func (w *Writer) Text(f func(t *Text)) error {
 	off, _ := w.lookup("NO_COLOR")
 	t := Text{bold: w.Terminal && off == ""}

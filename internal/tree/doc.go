@@ -1,4 +1,4 @@
-// Package tree contains the common parts of folder origins: a walk in the order of the URLs that
-// follows symbolic links and never leaves the folder, the state of a file that shows a change
-// without reading it, and the reading of a file during writes.
+// Package tree contains what the origins of folders share. It walks a folder in the order of the
+// URLs: the walk follows symbolic links, but never leaves the folder. It detects changes of a file
+// without reading the file, and reads files that another program may be writing.
 package tree

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ErrNoFolder reports that a name is not that of a folder.
+// ErrNoFolder reports that a path is not that of a folder.
 var ErrNoFolder = millrace.Coded("no-folder", errors.New("not a folder"))
 
 // MaxURL is the maximum length in bytes of a page's identity: a canonical URL minus scheme,
@@ -22,9 +22,9 @@ const MaxURL = 7500
 // ErrLong reports that the path of a page is longer than [MaxURL].
 var ErrLong = fmt.Errorf("%w: the path is longer than %d bytes", millrace.ErrTooLarge, MaxURL)
 
-// Read reads a regular file of at most limit bytes, with its states before and after. If these
-// differ, the file was changed during the read. Errors are those of [PathError],
-// [millrace.ErrInvalid] for an empty file and [millrace.ErrTooLarge].
+// Read reads a regular file of at most limit bytes, and returns the states of the file before and
+// after. If the states differ, the file was changed during the read. Errors are those of
+// [PathError], [millrace.ErrInvalid] for an empty file and [millrace.ErrTooLarge].
 func Read(root *os.Root, file string, limit int64) (data []byte, before, after fs.FileInfo, err error) {
 	h, err := Open(root, file)
 	if err != nil {
@@ -60,8 +60,7 @@ func Read(root *os.Root, file string, limit int64) (data []byte, before, after f
 	return data, before, after, nil
 }
 
-// Open opens a regular file under a root. It never blocks, in contrast to opening a
-// named pipe.
+// Open opens a regular file under a root. It never blocks, even if the file is a named pipe.
 func Open(root *os.Root, file string) (*os.File, error) {
 	h, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -79,8 +78,8 @@ func Open(root *os.Root, file string) (*os.File, error) {
 	return h, nil
 }
 
-// PathError maps a file system's error to a sentinel of millrace, without the path, because the
-// caller names the file relative to the site.
+// PathError converts an error of the file system to an error of package millrace, without the
+// path: callers name the file by its path in the site.
 func PathError(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

@@ -22,8 +22,8 @@ func Real(name string) string {
 	}
 }
 
-// Exposes reports whether a file is in a folder and not in one whose name starts with a dot,
-// so that a server of the folder would serve it.
+// Exposes reports whether a web server for the folder would serve a file: it is in the folder, and
+// no part of its path starts with a dot.
 func Exposes(dir, file string) bool {
 	rel, err := filepath.Rel(Real(dir), Real(file))
 	return err == nil && !strings.HasPrefix(rel, ".") && !strings.Contains(rel, string(filepath.Separator)+".")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Racy is the time in which a file may change again with the same size and times, on
-// the file systems with the coarsest clocks.
+// Racy is the time within which two changes of a file can leave the same size and times, on the
+// file systems with the coarsest clocks.
 const Racy = 2 * time.Second
 
 // Stamp distinguishes two states of a file without reading it.
@@ -16,8 +16,8 @@ type Stamp struct {
 	inode                   uint64
 }
 
-// StampOf returns the stamp of a file, and reports whether the next change is certain to change the
-// stamp.
+// StampOf returns the stamp of a file, and reports whether any later change is certain to change
+// the stamp.
 func StampOf(info fs.FileInfo, now time.Time) (Stamp, bool) {
 	changed, inode := status(info)
 	return Stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= Racy
@@ -29,8 +29,8 @@ func Changed(info fs.FileInfo) time.Time {
 	return changed
 }
 
-// Version returns the validator of a file's state, with rules as its prefix; "" if the
-// file may still change unnoticed.
+// Version returns the validator of a file's state, with rules as its prefix; "" if the file may
+// still change without a change of the validator.
 func Version(rules string, info fs.FileInfo, now time.Time) string {
 	s, sure := StampOf(info, now)
 	if !sure {

@@ -30,14 +30,16 @@ type Entry struct {
 type Walker struct {
 	Root *os.Root
 	Max  int64 // maximum size of a page in bytes
-	// Name classifies an entry of a directory with the entries list. key is the last
-	// part of its URL, percent-encoded and without a slash. use is false for an entry
-	// skipped without a report; err is the reason to skip another one. folder is true
-	// for a directory and a link to one; name is the path under the root.
+	// Name classifies an entry of a directory. name is the path of the entry under the root,
+	// folder reports whether it is a directory or a link to one, and list contains all entries of
+	// the directory. key is the last part of its URL, percent-encoded and without a slash. If use
+	// is false, the entry is skipped without a report. If err is not nil, the entry is skipped,
+	// and err is reported as the reason.
 	Name func(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error)
 	// Dir is called for every directory before it is read; nil = no call.
 	Dir func(name string)
-	// Failed is the error of the first unreadable directory. If it is set, the walk was incomplete.
+	// Failed is the error of the first unreadable directory. If it is not nil, the walk was
+	// incomplete.
 	Failed error
 
 	yield func(Entry) bool
@@ -45,8 +47,8 @@ type Walker struct {
 
 // Walk yields every page under a directory ("." is the root), and entries that are not
 // pages, in the bytewise order of the URLs. It keeps the entries of one directory and
-// its ancestors in memory, and ends early when the context does. It follows links, but
-// not out of the root, not in a circle, and not below another link. Only one walk may
+// its ancestors in memory, and ends early when the context does. It follows symbolic links, except
+// those that lead out of the root, into a cycle, or that are below another link. Only one walk may
 // run at a time.
 func (w *Walker) Walk(ctx context.Context, from string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {

@@ -42,7 +42,7 @@ type Coder struct {
 
 	mu     sync.Mutex
 	newest dictionary    // the last one that Begin has loaded
-	dec    *zstd.Decoder // contains the dictionaries used so far; a file has few
+	dec    *zstd.Decoder // contains the dictionaries used so far; no file has many
 }
 
 // dictionary is a dictionary to encode with. The zero value is absent.
@@ -55,7 +55,7 @@ type dictionary struct {
 type Encoder struct {
 	*Coder
 	with dictionary
-	made int64 // record number at the newest dictionary, 0 = none
+	made int64 // number of records when the newest dictionary was created; 0 = none
 }
 
 const (
@@ -64,12 +64,12 @@ const (
 	window = 256 << 10
 	// maxRecord is the maximum size of a record in bytes, which is the limit of SQLite.
 	maxRecord = 1 << 30
-	// samples is the number of records in a dictionary, of piece bytes each.
+	// samples is the number of records in a dictionary; each contributes piece bytes.
 	samples, piece = 128, 512
 )
 
-// Due reports whether the table needs a dictionary at record n. Dictionaries are created at 64
-// records, at 512, at 4096, and so on.
+// Due reports whether the table needs a dictionary at record n. A dictionary is created when there
+// are 64 records, 512, 4096, and so on.
 func (e *Encoder) Due(n int64) bool { return n >= max(64, 8*e.made) }
 
 // Begin selects the newest dictionary of the series, including those of other
@@ -153,7 +153,7 @@ func (e *Encoder) learn(row Row, n int64, records [][]byte) error {
 	var data []byte
 	for i, record := range records {
 		if more := len(record) - piece; more > 0 {
-			at := i * 7919 % (more + 1) // a different offset in each
+			at := i * 7919 % (more + 1) // a different offset in each record
 			record = record[at : at+piece]
 		}
 		data = append(data, record...)
@@ -218,7 +218,7 @@ func numberOf(data []byte) uint32 {
 	return 1<<16 | binary.BigEndian.Uint32(sum[:])>>1 // smaller numbers are reserved
 }
 
-// load reads a dictionary, which is coded without one.
+// load reads a dictionary. Dictionaries themselves are compressed without a dictionary.
 func (c *Coder) load(id uint32, row Row) ([]byte, error) {
 	var frame []byte
 	switch err := row("SELECT data FROM dictionary WHERE id = ?", []any{id}, &frame); {

@@ -1,7 +1,8 @@
 // Package powercut tests that the files of a program survive power cuts. It records the system
-// calls of a real writer with strace. Then it simulates a disk that loses power after one of them:
-// data that no call has made durable is lost, kept or torn by blocks, and the changes of names up
-// to an arbitrary one are kept. Then the writer runs again and must repair the rest.
+// calls of a real writer with strace. Then it simulates a disk that loses power after one of them.
+// Data that no call has made durable is lost, kept, or a mixture of old and new blocks. The
+// changes of file names are kept up to an arbitrary one. Then the writer runs again and must
+// repair the files.
 package powercut
 
 import (
@@ -26,8 +27,8 @@ import (
 type Writer struct {
 	// Before writes the initial contents of the folder, before the writer first runs. May be nil.
 	Before func(t *testing.T, dir string)
-	// Write runs the writer, in another process if a trace is recorded. It may run any number
-	// of times on its own output.
+	// Write runs the writer: in another process if a trace is recorded. It may run any number of
+	// times, also on its own output.
 	Write func(t *testing.T, dir string)
 	// Ignore matches the names of files that may differ or remain, such as records with times
 	// and temporary files. May be nil.
@@ -41,9 +42,9 @@ const folderVariable = "MILLRACE_TEST_POWERCUT"
 // done is the text that the recorded process writes to its standard output at the end.
 const done = "the writer has returned\n"
 
-// Run simulates n power cuts. After each, the writer runs again, and the files must be those of an
-// undisturbed run. After a cut that follows the end of the writer, they must be so immediately. The
-// name of a test that calls Run starts with TestReal.
+// Run simulates n power cuts. After each, the writer runs again, and the files must be the same as
+// after an undisturbed run. If the writer had returned before the power cut, they must be the same
+// even before the writer runs again. The name of a test that calls Run starts with TestReal.
 func Run(t *testing.T, n int, w Writer) {
 	t.Helper()
 	if dir := os.Getenv(folderVariable); dir != "" {
@@ -81,7 +82,7 @@ func Run(t *testing.T, n int, w Writer) {
 		}
 		if slices.ContainsFunc(events[:at], func(e event) bool { return e.kind == finished }) {
 			if after++; !same {
-				t.Errorf("cut after call %d: the writer had returned, and its files are lost:\n%s\n%s", at, difference(want, w.state(t, dir)), log)
+				t.Errorf("cut after call %d: the writer had returned, but its files were lost:\n%s\n%s", at, difference(want, w.state(t, dir)), log)
 			}
 		}
 		w.Write(t, dir)
@@ -147,7 +148,7 @@ func difference(want, got map[string]string) string {
 		if text, ok := got[name]; !ok {
 			fmt.Fprintf(&out, "%s is missing\n", name)
 		} else if text != want[name] {
-			fmt.Fprintf(&out, "%s has %d bytes of %d, or others\n", name, len(text), len(want[name]))
+			fmt.Fprintf(&out, "%s differs: %d bytes, want %d\n", name, len(text), len(want[name]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
@@ -163,7 +164,7 @@ func difference(want, got map[string]string) string {
 func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log string) {
 	t.Helper()
 	events = events[:at]
-	names, durable := 0, make(map[int]int) // number of durable events: of names, and by file
+	names, durable := 0, make(map[int]int) // number of durable changes of names, and of durable changes by file
 	for i, e := range events {
 		switch e.kind {
 		case syncAll:

@@ -42,19 +42,19 @@ type event struct {
 	data     []byte
 }
 
-// folder is the number of a folder, in place of that of a file.
+// folder is the number that stands for a folder where a file's number is expected.
 const folder = -1
 
 // disk contains the files of a folder before the events, and the events.
 type disk struct {
 	root   string
-	before map[string]int // files by path, with numbers
+	before map[string]int // numbers of the files, by path
 	files  map[int][]byte // data before the events
 	events []event
 
-	now  map[string]int // files by path after the events so far
+	now  map[string]int // numbers of the files by path, after the events so far
 	size map[int]int
-	open map[string]*handle // by descriptor
+	open map[string]*handle // open files by descriptor
 }
 
 type handle struct {
