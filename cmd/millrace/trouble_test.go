@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// A server of a mirror publishes the pages that are pulled into the mirror, by the rules of
-// the server.
+// A server of a mirror publishes the pages that are pulled into the mirror, according to the
+// options of the server.
 func TestServeMirrorFollows(t *testing.T) {
 	t.Parallel() // it mostly waits
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -93,8 +93,8 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// If a site goes down during a pull, the pull fails, however few pages were left. The
-// mirror keeps what was fetched, and the next pull fetches the rest.
+// If a site goes down during a pull, the pull fails, even if only a few pages were left to fetch.
+// The mirror keeps what was fetched, and the next pull fetches the rest.
 func TestPullCutOff(t *testing.T) {
 	t.Parallel() // it mostly waits
 	var down atomic.Bool

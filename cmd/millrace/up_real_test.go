@@ -131,7 +131,7 @@ func TestRealUp(t *testing.T) {
 			}
 			u.stop()
 
-			// A second run has nothing to apply.
+			// A second run changes nothing.
 			applied, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -148,7 +148,7 @@ func TestRealUp(t *testing.T) {
 				unchanged("undo")
 			}
 
-			// A broken configuration is not touched.
+			// A broken configuration is left unchanged.
 			good := before
 			before = append(before[:len(before):len(before)], "\n}}} broken\n"...)
 			write(t, file, string(before))
@@ -157,7 +157,8 @@ func TestRealUp(t *testing.T) {
 			}
 			unchanged("broken")
 
-			// Nor is one that keeps the changes from the public address, or breaks a document.
+			// Changes are undone if the configuration prevents their effect at the public
+			// address, or if it breaks a document.
 			if program == "caddy" {
 				return
 			}
@@ -240,7 +241,7 @@ func listed(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// systemd accepts the service that up writes. Below a root, it is not started.
+// systemd accepts the service that up writes. If --root is set, the service is not started.
 func TestRealUpSystemd(t *testing.T) {
 	t.Parallel()
 	testkit.Real(t, "systemd-analyze")

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// upped is a running `millrace up`.
+// upped is a `millrace up` that was started.
 type upped struct {
 	apply.Report
 	errs *buffer
@@ -76,7 +76,7 @@ func TestUp(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 
-	// The file that exists decides.
+	// An existing configuration file applies.
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -85,8 +85,8 @@ func edit(t *testing.T, dir, old, now string) {
 	write(t, name, strings.Replace(string(html), old, now, 1))
 }
 
-// A site with events is watched: an edit becomes a line at once, and a restart neither
-// pulls nor repeats changes.
+// On a site with events, an edit is printed as a line at once. A restart neither pulls nor repeats
+// changes.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -348,8 +348,8 @@ func TestWatchDown(t *testing.T) {
 	}
 }
 
-// A watch reports every change, however often it is killed, and repeats at most one per
-// kill.
+// A watch reports every change, no matter how often it is killed, and repeats at most one change
+// for each kill.
 func TestKillWatch(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -84,8 +84,8 @@ func (c *compressor) before(t *testing.T, source string) {
 	c.to.Store(&url.URL{Scheme: "http", Host: listen})
 }
 
-// If a page does not match its hash, pull fetches it again past caches. If that fails
-// too, pull stores it marked as unconfirmed, until a later fetch matches.
+// If a page does not match its hash, pull fetches it again, bypassing caches. If that fails too,
+// pull stores it marked as unconfirmed, until a later fetch matches.
 func TestUnconfirmed(t *testing.T) {
 	t.Parallel()
 	for via, document := range map[string]string{"tct-01": "/about/llm.json", "tct-00": "/about/llm/"} {

@@ -73,7 +73,7 @@ func TestNewKey(t *testing.T) {
 	}
 	keys.asks = 0
 	unknown, _ := store.NewKey()
-	for range 1000 { // within one second
+	for range 1000 { // all within one second
 		now = now.Add(time.Millisecond)
 		if code := status(unknown); code != 401 {
 			t.Fatal(code)

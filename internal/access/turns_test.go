@@ -12,8 +12,8 @@ import (
 
 func clientAt(address string) Client { return ClientAt(netip.MustParseAddr(address)) }
 
-// A client that works all the time, with many requests, and one whose turns take longer get the
-// same time. A client that comes seldom waits only for the turn that has begun.
+// A client that sends many requests all the time gets the same time as one whose requests take
+// longer. A client with few requests waits only for the turn that is in progress.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)
@@ -57,7 +57,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// A request that gives up leaves its turn to others.
+// If a request gives up, other requests get its turn.
 func TestTurnsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := newTurns(1)

@@ -241,7 +241,7 @@ func (broken) Swap(context.Context, string, string, []byte, []byte) error {
 	return errors.New("broken")
 }
 
-// A failure of the store loses and doubles nothing.
+// If the store fails, no event is lost, and none is recorded twice.
 func TestFollowStoreFails(t *testing.T) {
 	t.Parallel()
 	x := newFollowTest(t)
@@ -261,7 +261,7 @@ func TestFollowStoreFails(t *testing.T) {
 	x.want("/a", "/b")
 }
 
-// Requests that the gateway has recorded count once.
+// Requests that the gateway has also recorded are counted once.
 func TestFollowRecorded(t *testing.T) {
 	t.Parallel()
 	x := newFollowTest(t)

@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Lines of other formats are no requests.
+// Lines in other formats are not requests.
 func TestParseOthers(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

@@ -46,7 +46,8 @@ func scan(t *testing.T, text string) (*Scanner, error) {
 	return s, err
 }
 
-// Lines of any bytes and any size are counted, and the others are read.
+// Lines with arbitrary bytes or of any length are counted as skipped, and the other lines are
+// read.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 3000)

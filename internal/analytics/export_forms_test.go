@@ -111,7 +111,7 @@ type hookEvent struct {
 	Response float64   `json:"response_ms"`
 }
 
-// handOn exports the events of m to a receiver on loopback.
+// handOn exports the events of m to a receiver on the loopback interface.
 func handOn(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
 	t.Helper()
 	srv := httptest.NewServer(f)

@@ -193,8 +193,8 @@ func abs(n int) int { return max(n, -n) }
 // days lists the failures that are tested for each kind. For Umami, all are tested.
 var days = map[string]string{Webhook: "slow 500, silent, wrong setup", GA4: "slow 500", Plausible: "503"}
 
-// A receiver that is down or fails slowly for a day receives every event in the end, and each
-// event about once. Meanwhile the exporter sends few requests.
+// A receiver that is down or fails slowly for a day finally receives every event, and few events
+// twice. Meanwhile, the exporter sends few requests.
 func TestExportDayOff(t *testing.T) {
 	for kind := range targets {
 		for name, fail := range map[string]func(w http.ResponseWriter){
@@ -337,7 +337,7 @@ func TestExportRefused(t *testing.T) {
 	}
 }
 
-// A single event at which a receiver always fails is dropped in the end.
+// A single event at which a receiver always fails is finally dropped.
 func TestExportStumbles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
@@ -491,7 +491,7 @@ func TestExportStoreFails(t *testing.T) {
 	})
 }
 
-// fullDisk is a store that cannot save the position until a time.
+// fullDisk is a store that cannot save the position before a given time.
 type fullDisk struct {
 	*memory
 	until time.Time

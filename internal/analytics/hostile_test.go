@@ -31,7 +31,7 @@ func storeWithSite(t *testing.T) *mem.Store {
 	return st
 }
 
-// hears is a webhook that stores the received events.
+// hears is a webhook receiver that stores the received events.
 type hears struct {
 	mu     sync.Mutex
 	events []hookEvent

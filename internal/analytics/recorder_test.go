@@ -126,7 +126,7 @@ func TestStoreIsAway(t *testing.T) {
 		if took := time.Since(start); took != 20*time.Second {
 			t.Errorf("Record has waited: %v", took)
 		}
-		// 25 are taken out of the buffer, 100 are in it.
+		// 25 events have been taken out of the buffer, and 100 are in it.
 		if r.Recorded() != 125 || r.Dropped() != 875 {
 			t.Errorf("%d recorded, %d dropped", r.Recorded(), r.Dropped())
 		}
@@ -400,7 +400,7 @@ func TestRecordAtOnce(t *testing.T) {
 	}
 }
 
-// Recording an event allocates nothing once the buffers have reached their size.
+// Recording an event allocates nothing after the buffers have reached their final size.
 func TestRecordAllocates(t *testing.T) {
 	r, e := New(&memory{}, "site", &Options{Buffer: 2000}), page("/a/page")
 	fill := func() {

@@ -22,7 +22,7 @@ var (
 	about = cmpopts.EquateApprox(1e-9, 0)
 	// plain are coefficients that make results easy to calculate.
 	plain = savings.Coefficients{KWhPerGB: 1, BytesPerToken: 10, HTMLPerText: 20, HTMLCompression: 4}
-	// hundred is a site of 100 pages with 10 kB of HTML on the wire each.
+	// hundred is a site of 100 pages; each page transfers 10 kB of HTML.
 	hundred = Pages{Count: 100, HTML: savings.HTML{Received: 10_000, Bytes: 40_000, Documents: 100, From: savings.FromHTML}}
 )
 
@@ -96,7 +96,7 @@ func TestSavedByList(t *testing.T) {
 	}
 }
 
-// The size on the wire is known for some pages only.
+// The transferred size is known only for some pages.
 func TestSavedMixed(t *testing.T) {
 	got := byDay(t, hundred, answers{3, fetched(200, 1_000, 50_000, 12_000)}, answers{2, fetched(200, 1_000, 50_000, 0)})
 	want := savings.NewFigure(5_000, 3*12_000+2*50_000/4, savings.Estimate)

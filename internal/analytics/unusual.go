@@ -33,7 +33,7 @@ type Unusual struct {
 	From     time.Time `json:"from"`               // start of the period
 	To       time.Time `json:"to"`                 // end of the period
 	Requests int64     `json:"requests"`           // number of unusual requests
-	Against  int64     `json:"against"`            // figure to compare with, as Says explains
+	Against  int64     `json:"against"`            // reference figure; the sentence in "says" explains it
 	Bytes    int64     `json:"bytes"`              // bytes sent
 	Path     string    `json:"path,omitempty"`     // most frequent path
 	Says     string    `json:"says"`               // what is unusual, in a sentence

@@ -24,8 +24,8 @@ const apiFile = tables + "api.txt"
 const apiHead = "# The API of the public packages.\n" +
 	"# To accept a change: go test ./internal/arch -run API -update\n"
 
-// TestAPI compares the public packages with the list. Programs of others compile as long as
-// no line of the list changes. They can name every type of it.
+// TestAPI compares the public packages with the list. Programs that use the packages compile as
+// long as no line of the list changes. They can name every type of it.
 func TestAPI(t *testing.T) {
 	root, tr := readModule(t)
 	got := readAPI(t, root, tr)

@@ -68,7 +68,7 @@ func (t *tree) pull(p string, inner, outer map[string]bool) {
 	}
 }
 
-// modulesFile lists the outside modules. "tests" stands for all tests.
+// modulesFile lists the modules that this module requires. The owner "tests" means all tests.
 const modulesFile = tables + "modules.txt"
 
 // owners returns the packages that may import each outside module.
@@ -164,7 +164,7 @@ var linkSQLite = []string{
 	"cmd/millrace", "docs/site", "internal/index", "internal/library", "internal/serving", "internal/simulation", "internal/sqlitefile", "internal/verify", "publish", "store/all", "store/sqlite",
 }
 
-// checkSQLite finds other packages whose tests link it.
+// checkSQLite finds other packages whose tests link SQLite.
 func checkSQLite(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// maxZip limits the zip of the module, which every importer downloads. Larger data belongs to
-// bench, a module of its own.
+// maxZip limits the zip file of the module, which every importer downloads. Larger data belongs
+// into bench, which is a separate module.
 const maxZip = 10 << 20
 
 // zipFile is a file of the module in its zip.
@@ -28,9 +28,9 @@ func (f zipFile) Path() string                 { return f.path }
 func (f zipFile) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.path)) }
 func (f zipFile) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.path)) }
 
-// TestRealInstall publishes the module through a proxy of files. The command installs from
-// there, and the Examples of the public packages build and run in a module of their own. The
-// modules that this one needs come from the cache.
+// TestRealInstall publishes the module through a proxy of files. The command is installed from
+// there, and the Examples of the public packages are built and run in a separate module. The
+// modules that this one requires come from the cache.
 func TestRealInstall(t *testing.T) {
 	goCommand := testkit.Real(t, "go", "git")
 	root, tr := readModule(t)
@@ -53,7 +53,7 @@ func TestRealInstall(t *testing.T) {
 	program := filepath.Join(dir, "program")
 	makeFolder(t, program)
 
-	// The module as git has it.
+	// Publish the files of the module that are in git.
 	release := module.Version{Path: tr.module, Version: "v0.0.1"}
 	at := filepath.Join(dir, "proxy", release.Path, "@v")
 	makeFolder(t, at)

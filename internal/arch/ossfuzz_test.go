@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestOSSFuzz runs the build of OSS-Fuzz with a compiler that only prints its arguments. It must
-// be called for every fuzz target of the module, with a name of its own and the file of the
-// target.
+// TestOSSFuzz runs the build of OSS-Fuzz with a compiler that only prints its arguments. The
+// compiler must be called for every fuzz target of the module, with a unique name and the file of
+// the target.
 func TestOSSFuzz(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the build runs on Linux")

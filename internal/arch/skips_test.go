@@ -49,7 +49,7 @@ func mentionsReason(fn *ast.FuncDecl) bool {
 	return found
 }
 
-// otherSystem reports whether a file is built on some systems only.
+// otherSystem reports whether a file is built only on some systems.
 func otherSystem(f *goFile) bool {
 	for _, g := range f.Comments {
 		for _, c := range g.List {

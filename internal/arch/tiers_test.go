@@ -104,8 +104,8 @@ func (p *folder) tests() []string {
 	return out
 }
 
-// checkTiers finds tests over real programs that -run Real does not select, and
-// packages without a Main that cleans up their files and processes.
+// checkTiers finds tests with real programs that -run Real does not select, and packages without a
+// Main that cleans up their files and processes.
 func checkTiers(t *tree) []string {
 	var problems []string
 	calls := t.calls()

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// tree holds the files of the module for the checks. Paths are slash-separated and relative to
+// tree contains the files of the module for the checks. Paths are slash-separated and relative to
 // its root. A package is named by its folder, and the root by ".".
 type tree struct {
 	fset     *token.FileSet
@@ -57,7 +57,7 @@ func isData(p string) bool {
 	return slices.Contains(strings.Split(p, "/"), "testdata") && (path.Dir(p)+"/" != tables || path.Ext(p) != ".txt")
 }
 
-// moduleRoot returns the nearest folder upwards that holds go.mod.
+// moduleRoot returns the nearest parent folder that contains go.mod.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -213,7 +213,7 @@ func isProtocol(p string) bool {
 	return path.Dir(p) == "protocol" && p != "protocol/all" && p != "protocol/protocoltest"
 }
 
-// isPublic reports whether others can import a folder.
+// isPublic reports whether other modules can import the package in a folder.
 func isPublic(p string) bool {
 	parts := strings.Split(p, "/")
 	return !slices.Contains(parts, "internal") && parts[0] != "cmd" && parts[0] != "docs"

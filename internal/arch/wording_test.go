@@ -16,8 +16,8 @@ var prose = regexp.MustCompile(`[A-Za-z]{2,}[,:;]? [A-Za-z]{2,}`)
 // worded are the names of texts for people: errors, logs and reasons.
 var worded = []string{"err", "errs", "stderr", "log", "logs", "Error", "Reason", "Note", "Why", "Basis"}
 
-// checkWording finds tests that require the wording of an error or a log. They may
-// require the absence of words.
+// checkWording finds tests that require a certain wording of an error or a log message. Tests may
+// require that words are absent.
 func checkWording(t *tree) []string {
 	var problems []string
 	for name, text := range t.sources() {

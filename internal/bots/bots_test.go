@@ -200,7 +200,7 @@ func write(t testing.TB, dir, name, text string) string {
 	return file
 }
 
-// The forms in which operators publish addresses.
+// ReadRanges reads all forms in which operators publish addresses.
 func TestReadRanges(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"creationTime":"2026-10-05T12:00:00.000000","prefixes":[{"ipv4Prefix":"192.0.2.0/28"},{"ipv6Prefix":"2001:db8:10::/64"}]}`: "[192.0.2.0/28 2001:db8:10::/64]",

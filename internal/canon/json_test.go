@@ -13,7 +13,7 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// same fails unless the library returns doc unchanged.
+// same fails the test unless the library returns doc unchanged.
 func same(t *testing.T, doc []byte) {
 	t.Helper()
 	lib, err := jcs.Transform(doc)

@@ -103,7 +103,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// holds checks what is true of every canonical URL.
+// holds checks the properties that every canonical URL has.
 func holds(t *testing.T, c string) {
 	t.Helper()
 	if again, err := URL(c); again != c {

@@ -47,8 +47,8 @@ type table struct {
 	ln *pipenet.Listener
 
 	mu   sync.Mutex
-	from string // the address of the next connection
-	sent string // what it has sent
+	from string // address of the next connection
+	sent string // bytes that the next connection has sent
 
 	noFiles atomic.Bool // whether the next connection cannot be accepted
 }
@@ -112,7 +112,7 @@ func (s *table) dials(n int, from, text string) (all []*client) {
 		s.t.Cleanup(func() { _ = c.Close() })
 		go c.read()
 		_, _ = io.WriteString(c, text)
-		time.Sleep(time.Millisecond) // connections have an order
+		time.Sleep(time.Millisecond) // the connections are made in order
 	}
 	synctest.Wait()
 	return all
@@ -159,8 +159,8 @@ func open(all ...[]*client) (n []int) {
 	return n
 }
 
-// While many connections wait for their first request, an address gets a few, and one with more
-// loses its oldest to another address.
+// While many connections wait for their first request, each address gets only a few. If an address
+// has more, its oldest connection is closed when another address connects.
 func TestFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(t, 320)
@@ -244,8 +244,9 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// If all headers are complete, the largest holder loses its oldest connection, but not to an
-// address with as many. A proxy loses none.
+// If all headers are complete, the oldest connection of the address with the most connections is
+// closed, unless the new connection comes from an address with as many. Connections of proxies are
+// not closed.
 func TestFullOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(t, 10)
@@ -263,7 +264,7 @@ func TestFullOfRequests(t *testing.T) {
 		if n := open(proxied, busy, other, next[:2], idle); !slices.Equal(n, []int{5, 1, 1, 2, 1}) {
 			t.Errorf("open: %v", n)
 		}
-		// After its response, a connection waits again, and goes first.
+		// After its response, a connection waits for a request again, and is closed first.
 		_ = s.dials(1, "192.0.2.5", whole)
 		if !idle[0].closed {
 			t.Errorf("an idle connection stays: %v", open(proxied, busy, other, next))
@@ -272,7 +273,7 @@ func TestFullOfRequests(t *testing.T) {
 }
 
 // Ten thousand connections from fifty addresses send no complete header, and are opened again when they
-// are closed. A new client gets its response in a moment.
+// are closed. A new client gets its response quickly.
 func TestHalfOpenFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(t, 4096)
@@ -301,7 +302,7 @@ func TestHalfOpenFlood(t *testing.T) {
 			time.Sleep(13 * time.Millisecond)
 			began := time.Now()
 			c := s.dial("192.0.2.1")
-			time.Sleep(30 * time.Millisecond) // a client far away
+			time.Sleep(30 * time.Millisecond) // the latency of a distant client
 			_, _ = io.WriteString(c, whole)
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if took := time.Since(began); err != nil || res.StatusCode != http.StatusOK || took > 100*time.Millisecond {

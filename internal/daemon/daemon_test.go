@@ -32,7 +32,7 @@ func percent() int {
 	return n
 }
 
-// The collector is eager while many streams are open.
+// The garbage collector runs more often while many streams are open.
 func TestStreams(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(lazy))
 	f := Memory{environment()}.Streams()
@@ -43,7 +43,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// The settings of the environment stay.
+// Settings in the environment are not changed.
 func TestMemory(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(7))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))

@@ -9,7 +9,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A chart of days has a label per day, from the first one on, even with a single day.
+// A chart of days has a label for each day, beginning with the first, even if there is only one
+// day.
 func TestRealBrowserDays(t *testing.T) {
 	t.Parallel()
 	open := chromium(t)
@@ -33,7 +34,7 @@ func TestRealBrowserDays(t *testing.T) {
 			b := newBoard(t, h.SiteOptions, seedTime)
 			for _, v := range views[1:3] {
 				w := open(t, v.width, v.theme)
-				// The labels are drawn, so record them.
+				// The labels are drawn on a canvas, so record the drawing calls.
 				w.logIn(b)
 				w.do(chromedp.WaitVisible(chromedp.CSS(".plot canvas")))
 				w.eval(`(() => {

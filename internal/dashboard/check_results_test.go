@@ -206,15 +206,15 @@ func TestCheckResultsBeside(t *testing.T) {
 	}
 }
 
-// A check requests the public address, as the owner: with the key, and without limits. What a server
-// on the way breaks is found. Where the address cannot be reached, the check runs inside this
+// A check requests the public address as the owner: with the key, and without limits. It finds
+// what a server in between breaks. If the address cannot be reached, the check runs inside this
 // process and says so.
 func TestCheckResultsPublic(t *testing.T) {
 	t.Parallel()
 	var site atomic.Pointer[http.Handler]
 	var weak atomic.Bool
 	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if weak.Load() { // as a cache that drops validators
+		if weak.Load() { // like a cache that drops validators
 			w = dropsTags{w}
 		}
 		(*site.Load()).ServeHTTP(w, r)

@@ -56,7 +56,7 @@ func cheap() string {
 func (v *guest) ask(method, path string, form url.Values, edit ...func(*http.Request)) *httptest.ResponseRecorder {
 	v.t.Helper()
 	r := httptest.NewRequest(method, v.host+path, strings.NewReader(form.Encode()))
-	r.TLS = nil // as behind a proxy
+	r.TLS = nil // like a request through a proxy
 	r.RemoteAddr = v.from
 	r.Header = v.header.Clone()
 	if method == http.MethodPost {
@@ -302,8 +302,7 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// The login form is not served over a connection without TLS, except to this machine and
-// through a TLS proxy.
+// The login form is not served without TLS, except to this machine and through a proxy with TLS.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	v, _ := newGuest(t, nil, cheap())
@@ -436,8 +435,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// A session ends when it is unused, after a day, when the clock is set back by far, and when
-// the password changes. A new configuration alone does not end it.
+// A session ends when it is unused, after a day, when the clock is set back far, and when the
+// password changes. A new configuration alone does not end it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	hash := cheap()
@@ -493,8 +492,8 @@ func TestTheme(t *testing.T) {
 	}
 }
 
-// All replicas have the same sessions, login forms and limits of attempts: what one of them does
-// holds on the others at once.
+// All replicas share sessions, login forms and the limits of attempts: what changes on one of them
+// takes effect on the others at once.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	st, hash := memory.New(nil), cheap()

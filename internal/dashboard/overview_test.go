@@ -58,7 +58,7 @@ func TestOverviewDespitePolicy(t *testing.T) {
 	}
 }
 
-// The overview says which requests cost.
+// The overview says which requests cause costs.
 func TestOverviewCost(t *testing.T) {
 	t.Parallel()
 	g := &group{Saved: &analytics.Saved{Pages: 2, Bytes: savings.Figure{Instead: 2000, Saved: -500}}}

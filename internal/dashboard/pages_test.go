@@ -47,7 +47,7 @@ func newOwned(t testing.TB) *owned {
 	if _, err := o.Server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range f.Changes(t.Context(), "") { // Original needs a complete walk first
+	for range f.Changes(t.Context(), "") { // Original works only after a complete walk
 	}
 	o.Original = f.Original
 	o.Rules = &o.rules

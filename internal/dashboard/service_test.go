@@ -34,7 +34,7 @@ func owner(t *testing.T, s *SiteOptions) *guest {
 
 var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual"}
 
-// The pages of a site without data say so.
+// If a site has no data, its pages say so.
 func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)

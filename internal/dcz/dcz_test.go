@@ -43,7 +43,8 @@ func decode(body, dict []byte, id ID) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// Every size and every reuse of an encoder gives the target back, and costs what has changed.
+// For every size and every reuse of an encoder, the target is decoded unchanged, and the encoded
+// size depends only on the changes.
 func TestEncode(t *testing.T) {
 	t.Parallel()
 	var e Encoder
@@ -66,7 +67,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// zstd decodes the frame: an implementation that is not ours.
+// The program zstd, another implementation, decodes the frame.
 func TestRealDecoder(t *testing.T) {
 	t.Parallel()
 	zstdPath := testkit.Real(t, "zstd")
@@ -110,7 +111,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// A damaged, foreign or hostile body is an error, and never wrong bytes.
+// A damaged, foreign or hostile body causes an error, and never yields wrong bytes.
 func TestBadBody(t *testing.T) {
 	t.Parallel()
 	before, after := list(100)

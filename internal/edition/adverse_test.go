@@ -81,8 +81,8 @@ func consistent(t *testing.T, s *Server, want ...string) {
 	}
 }
 
-// If the n-th call of the store fails, once or permanently, the server has the previous or the
-// next edition, for every n. So does a process that starts afterwards. The next publication
+// For every n: if the n-th call of the store fails, once or permanently, the server has the
+// previous or the next edition, and so does a process that starts afterwards. The next publication
 // has all changes.
 func TestArtifactsFail(t *testing.T) {
 	full := millrace.Coded("disk-full", millrace.ErrUnavailable)
@@ -178,7 +178,7 @@ func TestEveryPageChanges(t *testing.T) {
 	}
 }
 
-// slowClient reads a response slowly.
+// slowClient is a client that reads a response slowly.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	rest time.Duration // for each write

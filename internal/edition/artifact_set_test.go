@@ -164,13 +164,13 @@ func TestArtifactSet(t *testing.T) {
 		t.Errorf("nothing to publish: %t %v", changed, err)
 	}
 
-	// Another process with the same artifacts serves the same.
+	// Another process with the same artifacts serves the same documents.
 	twin := serverIn(t, site, &artifactProtocol{}, dir, o)
 	if err := twin.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	// Time makes a new edition, which drops the old artifacts.
+	// After some time, a new edition drops the old artifacts.
 	index := ask(t, s, "GET", "/index.txt").Header()
 	now = now.Add(time.Hour)
 	if changed, err := s.Publish(t.Context()); !changed || err != nil {
@@ -200,7 +200,7 @@ func TestArtifactSet(t *testing.T) {
 	}
 }
 
-// The server does not send a missing or damaged artifact, and makes it again.
+// The server does not send a missing or damaged artifact, and builds it again.
 func TestFileLost(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ type batchedStore struct {
 	t       *testing.T
 	batches atomic.Int32
 	kept    chan string // receives the names of kept versions
-	down    atomic.Bool // nothing but open artifacts can be read
+	down    atomic.Bool // only artifacts that are already open can be read
 }
 
 type batchKey struct{}

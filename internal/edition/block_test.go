@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Bodies in blocks do not change while others are added and dropped, and blocks have few
-// holes.
+// Bodies in blocks do not change while others are added and dropped, and blocks have few gaps.
 func TestBlocks(t *testing.T) {
 	c := newCache(shards << 20)
 	s := &c.shards[0]

@@ -97,7 +97,7 @@ func (n *nothing) Header() http.Header         { return n.h }
 func (n *nothing) WriteHeader(status int)      { n.status = status }
 func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
 
-// Documents with many requests stay in the cache.
+// Frequently requested documents stay in the cache.
 func TestCacheKeepsTheHot(t *testing.T) {
 	proto := &memProtocol{pad: 4000, oneTag: true}
 	s := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
@@ -138,7 +138,7 @@ func TestHammer(t *testing.T) {
 	if testing.Short() {
 		stop = time.Now().Add(200 * time.Millisecond)
 	}
-	// newest has, for each page, a state that is certainly published.
+	// newest contains, for each page, a state that is certainly published.
 	newest := make([]atomic.Uint64, pages)
 	for i := range newest {
 		newest[i].Store(uint64(i + 1))

@@ -110,7 +110,7 @@ var losses = map[string]func(t *testing.T, s *Server, name string){
 	},
 }
 
-// The server does not send a missing or damaged chunk, and makes it again.
+// The server does not send a missing or damaged chunk, and builds it again.
 func TestChunkLost(t *testing.T) {
 	for name, lose := range losses {
 		for _, coding := range []string{"identity", "gzip"} {
@@ -284,7 +284,7 @@ func TestCollectChunks(t *testing.T) {
 	if got := collect(grace + time.Minute); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {
 		t.Errorf("%d artifacts are left, %d are needed", len(got), len(needed))
 	}
-	// An edition equal to an earlier one makes its deleted artifacts again.
+	// An edition that equals an earlier one builds the deleted artifacts again.
 	site.set("/x", strings.Repeat("the water comes down to the wheel ", 51))
 	publish(t, s)
 	if got := ask(t, s, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {

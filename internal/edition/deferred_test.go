@@ -62,7 +62,7 @@ func (r *deferringProtocol) Deferred(ctx context.Context, view millrace.View, _ 
 	return err
 }
 
-// A deferred artifact delays no publication, and is published when it is made.
+// A deferred artifact does not delay a publication, and is published when it is complete.
 func TestDeferredFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, proto := newMemSite(4), &deferringProtocol{begun: make(chan struct{}), end: make(chan struct{})}
@@ -192,7 +192,8 @@ func (fixedTag) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Do
 	}
 }
 
-// Brotli belongs to bytes, also if other bytes have the same ETag.
+// A brotli form is sent only for the bytes from which it was made, even if other bytes have the
+// same ETag.
 func TestDeferredBrotliOfSameETag(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, fixedTag{}, nil)
@@ -224,7 +225,7 @@ func TestDeferredBrotliOfSameETag(t *testing.T) {
 	}
 }
 
-// The loss of unpublished brotli stops no publication.
+// The loss of an unpublished brotli form does not stop publication.
 func TestDeferredBrotliLost(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)

@@ -24,7 +24,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// dictionaryClient asks as a client that keeps every body as a dictionary.
+// dictionaryClient is a client that keeps every body as a dictionary.
 type dictionaryClient struct {
 	server *Server
 	held   []byte // identity bytes of the last response
@@ -135,7 +135,8 @@ func noise(n int) string {
 }
 
 // A client gets the second version of a document against the first, and the third against the
-// second, although another process serves that one. The price is that of the change.
+// second, although another process serves that one. The size of the response depends only on the
+// change.
 func TestDictionary(t *testing.T) {
 	for _, target := range []string{"/1.txt", "/odd.txt"} {
 		t.Run(target, func(t *testing.T) {
@@ -307,7 +308,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// A file in a coding is the dictionary of later files without one, if its protocol says so.
+// A coded file can be the dictionary of later files without a coding, if its protocol allows that.
 func TestDictionaryFile(t *testing.T) {
 	site := newMemSite(1000)
 	for i := range 1000 {
@@ -352,7 +353,7 @@ func TestDictionaryFile(t *testing.T) {
 }
 
 // Collection keeps the eight newest versions of a list and one of each day, for 35 days. Their
-// chunks stay, too.
+// chunks are kept, too.
 func TestDictionariesCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(2)

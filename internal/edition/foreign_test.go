@@ -71,7 +71,7 @@ func TestConfigurationMovesDates(t *testing.T) {
 	if rec := ask(t, second, "GET", "/odd.txt", "If-Modified-Since", odd); rec.Code != http.StatusOK {
 		t.Errorf("who has the old list gets %d", rec.Code)
 	}
-	// Another process with the same options serves the same.
+	// Another process with the same options serves the same documents.
 	third := newTestServer(t, site, &headed{line: "a new option\n"}, &Options{Key: "two"})
 	if err := third.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestConfigurationMovesDates(t *testing.T) {
 }
 
 // A process that missed the edition of its builder, because one of another configuration followed
-// at once, serves the new pages all the same.
+// at once, still serves the new pages.
 func TestConfigurationFollows(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	builder := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
@@ -170,8 +170,8 @@ func TestVersionKeepsFiles(t *testing.T) {
 	}
 }
 
-// Two configurations that publish in turns each continue their own documents. After an edit,
-// each of them builds only the changed parts.
+// If two configurations publish in turns, each continues its own documents. After an edit, each of
+// them builds only the changed parts.
 func TestConfigurationsContinue(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	one := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})

@@ -160,7 +160,7 @@ func TestSharedFolder(t *testing.T) {
 	}
 }
 
-// The artifacts that a process serves stay while another one with other options publishes
+// The artifacts that a process serves are kept while another process with other options publishes
 // and deletes old artifacts.
 func TestServedFilesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

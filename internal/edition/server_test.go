@@ -98,7 +98,7 @@ func TestTwoEditionsInOneSecond(t *testing.T) {
 	}
 }
 
-// Bodies stay when the next edition has the same document.
+// Bodies stay in the cache if the next edition has the same document.
 func TestBodiesSurviveEditions(t *testing.T) {
 	site, proto := newMemSite(4), &memProtocol{}
 	s := newTestServer(t, site, proto, nil)

@@ -31,7 +31,7 @@ type Log struct {
 	Skipped  int64               `json:"skipped"`            // requests to other sites, or before the first day
 	Own      int64               `json:"own"`                // requests of the operator's millrace, which were skipped
 	Others   int64               `json:"others"`             // requests of people, and of machines that do not identify themselves
-	NoAgent  int64               `json:"no_agent"`           // requests in Others without a user agent
+	NoAgent  int64               `json:"no_agent"`           // requests without a user agent, which are included in "others"
 	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
 	Timed    bool                `json:"timed"`              // the logs have durations
 
