@@ -292,7 +292,7 @@ func FuzzReadManifest(f *testing.F) {
 	f.Add([]byte(`{"format":6,"key":"","documents":[{"path":"/a","etag":"x","chunks":{"head":"YQ==","tree":{"Height":1,"Root":{"First":"a","Last":"b","Parts":2,"Size":9,"Coded":9}}}}]}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = readManifest(b, "") // most are not a frame
+		_, _ = readManifest(b, "") // most inputs are not a frame
 		frame, err := new(encoders).encode(zstdCoding, b)
 		if err != nil {
 			t.Fatal(err)

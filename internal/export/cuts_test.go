@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/powercut"
 )
 
-// After a power cut, the next export mends what it finds.
+// After a power cut, the next export repairs the files.
 func TestRealPowerCuts(t *testing.T) {
 	export := func(t *testing.T, dir string, titles map[string]string) {
 		t.Helper()

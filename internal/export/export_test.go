@@ -252,7 +252,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// closed is a writer that fails after a number of bytes.
+// closed is a writer that fails after a given number of bytes.
 type closed struct{ after int }
 
 var errClosed = errors.New("closed")

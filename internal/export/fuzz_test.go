@@ -38,7 +38,7 @@ func FuzzFileName(f *testing.F) {
 	})
 }
 
-// For any page, the front matter is valid YAML with the same values, and ends where it should.
+// For any page, the front matter is valid YAML with the same values, and ends at the right place.
 func FuzzFrontMatter(f *testing.F) {
 	f.Add("plain", "tag")
 	f.Add("---\n\"\\\x00\u0085\u2028\ufeff\U000e0001\xff", "]: #")

@@ -78,7 +78,7 @@ func TestParquet(t *testing.T) {
 			if d := cmp.Diff(wantChunks, chunks, empty); d != "" {
 				t.Errorf("%.3000s", d)
 			}
-			// The same bytes again, at another time and with another order of maps.
+			// The bytes are the same at another time and with another order of maps.
 			if _, err := Parquet(t.Context(), dir, sites, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestParquetSchema(t *testing.T) {
 	}
 }
 
-// A row group ends by its size, and all groups are read.
+// A row group ends when it reaches its size, and all groups are read.
 func TestParquetGroups(t *testing.T) {
 	dir := t.TempDir()
 	sites := []Site{large(2_000, 10_000)} // 20 MB, twice: as text and as Markdown

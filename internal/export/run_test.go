@@ -53,8 +53,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Changes of many sites are those since the report of an earlier export. A new site has all of
-// its pages.
+// An export of many sites has the changes since the report of an earlier export. A new site has
+// all of its pages.
 func TestSinceReport(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil)

@@ -152,7 +152,7 @@ func newDCZ(t *testing.T, h http.Handler) *dczClient {
 	return c
 }
 
-// restart continues with a client as of another process.
+// restart continues with a new client, like another process.
 func (c *dczClient) restart() {
 	c.client = New(&Options{AllowPrivate: true, IgnoreRobots: true, Dictionaries: c.held})
 	c.t.Cleanup(c.client.CloseIdleConnections)
@@ -185,8 +185,8 @@ func (c *dczClient) expect(path string, want []byte, header ...string) {
 	}
 }
 
-// Content becomes the dictionary of the next edition, in another process, too. It costs what
-// has changed.
+// The content of a response becomes the dictionary for the next edition, even in another process.
+// Only the changes are transferred.
 func TestDictionary(t *testing.T) {
 	t.Parallel()
 	s := &dczServer{match: `match="/list-*.json", id="x\"y", match-dest=("document")`}
@@ -212,7 +212,7 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
-// The coding is offered only where the specification allows it.
+// The coding is offered only if the specification allows it.
 func TestDictionaryOffer(t *testing.T) {
 	t.Parallel()
 	s := &dczServer{match: `match="/*"`}
@@ -244,7 +244,7 @@ func TestDictionaryOffer(t *testing.T) {
 	}
 }
 
-// What is kept: complete, verified, public content of some size.
+// Only complete, verified, public content of a minimum size is kept.
 func TestDictionaryKept(t *testing.T) {
 	t.Parallel()
 	large := edition(0)
@@ -303,7 +303,7 @@ func TestDictionaryKept(t *testing.T) {
 	}
 }
 
-// A caller that does not read to the end, or that reads the body still coded, leaves nothing.
+// If a caller does not read to the end, or reads the coded body, nothing is kept.
 func TestDictionaryUnread(t *testing.T) {
 	t.Parallel()
 	d := newDCZ(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -339,7 +339,8 @@ func TestDictionaryUnread(t *testing.T) {
 	}
 }
 
-// The largest stay; the longest pattern and then the newest is offered.
+// The largest dictionaries are kept. The one with the longest pattern is offered; if several have
+// it, the newest one.
 func TestDictionaryMany(t *testing.T) {
 	t.Parallel()
 	d := newDCZ(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// Wrong responses are followed by one plain request at once, and the origin is asked for no
-// more of them for a day.
+// After a wrong response, one plain request is sent at once, and the coding is not offered to the
+// origin for a day.
 func TestDictionaryWrong(t *testing.T) {
 	t.Parallel()
 	other := edition(99)
@@ -81,7 +81,7 @@ func TestDictionaryWrong(t *testing.T) {
 			if got := s.take(); got != "none 0 plainno-cache plain plain" {
 				t.Error(got)
 			}
-			// A day later, the origin gets another try.
+			// A day later, the coding is offered to the origin again.
 			_ = c.held.Update(t.Context(), origin(mustParse(c.url)), func(ix *DictionaryIndex) { ix.Refused = ix.Refused.Add(-25 * time.Hour) })
 			s.spoil = nil
 			c.restart()
@@ -113,7 +113,8 @@ func mustParse(raw string) *url.URL {
 	return u
 }
 
-// Proxies that remove or add fields and codings change bytes, and never the content.
+// If proxies remove or add fields and codings, the transferred bytes change, but never the
+// content.
 func TestDictionaryProxies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -164,7 +165,7 @@ func TestDictionaryProxies(t *testing.T) {
 	}
 }
 
-// A cache that ignores Vary sends one client's response to another.
+// A cache that ignores Vary sends the response for one client to another.
 func TestDictionaryCache(t *testing.T) {
 	t.Parallel()
 	s := &dczServer{match: `match="/"`}
@@ -197,7 +198,7 @@ func TestDictionaryCache(t *testing.T) {
 		cached.Body.Write(coded)
 	}
 	fill()
-	d.expect("/", edition(1)) // had none
+	d.expect("/", edition(1)) // the client had no dictionary
 	d.expect("/", edition(1), "Authorization", "Bearer x")
 	if got := s.take(); got != "plainno-cache plainno-cache" {
 		t.Error(got)
@@ -211,7 +212,7 @@ func TestDictionaryCache(t *testing.T) {
 	cached = nil
 	mu.Unlock()
 	d.expect("/", edition(1))
-	fill() // for another dictionary than edition 1
+	fill() // coded against another dictionary than edition 1
 	d.expect("/", edition(1))
 	plain := New(&Options{AllowPrivate: true, IgnoreRobots: true})
 	t.Cleanup(plain.CloseIdleConnections)
@@ -220,7 +221,7 @@ func TestDictionaryCache(t *testing.T) {
 	if got := s.take(); got != "none plainno-cache plainno-cache" {
 		t.Error(got)
 	}
-	// Nothing but a cache can be to blame for a response to a POST: it is not repeated.
+	// A POST is not repeated, because no cache can have caused its response.
 	resp, err := plain.HTTP().Post(d.url, "text/plain", strings.NewReader("x"))
 	if err != nil {
 		t.Fatal(err)
@@ -230,8 +231,8 @@ func TestDictionaryCache(t *testing.T) {
 	}
 }
 
-// A dictionary that the store has deleted costs one request, and the origin keeps its good
-// name. Two editions between request and response are nothing special.
+// If the store has deleted a dictionary, one more request is sent, and the coding is still offered
+// to the origin. Two editions between a request and its response have no effect.
 func TestDictionaryGone(t *testing.T) {
 	t.Parallel()
 	s := &dczServer{match: `match="/"`}

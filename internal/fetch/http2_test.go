@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A server with TLS is asked in HTTP/2 if it has it, through the checked connection.
+// If a server with TLS supports HTTP/2, requests use it, through the checked connection.
 func TestHTTP2(t *testing.T) {
 	t.Parallel()
 	for want, enabled := range map[int]bool{1: false, 2: true} {

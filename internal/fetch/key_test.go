@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A key goes to its own origin, and stays there.
+// A key is sent only to its own origin, even after redirects.
 func TestWithKeys(t *testing.T) {
 	var seen []string
 	note := func(name string, h http.HandlerFunc) *httptest.Server {

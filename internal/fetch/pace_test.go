@@ -42,7 +42,7 @@ func TestDelayContext(t *testing.T) {
 		if time.Since(began) != 0 {
 			t.Error("waited for nothing")
 		}
-		// A caller that gave up does not hold back the next one.
+		// A caller that gave up does not delay the next one.
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		wantErr(t, begin(ctx, p, "a.example"), context.Canceled, "")
@@ -50,7 +50,7 @@ func TestDelayContext(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		wantErr(t, begin(ctx, p, "b.example"), context.Canceled, "")
-		// A third request fails at once if its turn comes after its deadline.
+		// A third request fails at once because its turn would come after its deadline.
 		for range 2 {
 			go func() { _ = begin(t.Context(), p, "a.example") }()
 		}
@@ -222,7 +222,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 				if _, err := fetchBody(t, cl, "http://other.example/"); err != nil || time.Since(began) != 0 {
 					t.Errorf("another host after %s: %v", time.Since(began), err)
 				}
-				for range 3 { // only the first is delayed
+				for range 3 { // only the first request is delayed
 					if _, err := fetchBody(t, cl, "http://site.example:8080/"); err != nil {
 						t.Error(err)
 					}
@@ -376,7 +376,7 @@ func TestHostRests(t *testing.T) {
 	})
 }
 
-// One request tests a resting host. If that request is canceled, the next one tests it.
+// One request tests a paused host. If that request is canceled, the next one tests the host.
 func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(-1, 0, zero)
@@ -409,8 +409,8 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// A page that always fails delays its host only briefly. Three failing pages in a row make the
-// host rest.
+// A page that always fails delays its host only briefly. Three failing pages in a row pause the
+// host.
 func TestRepeatedFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Options{Rand: zero, Dial: raw(t, func(conn net.Conn, r *http.Request) {
@@ -437,7 +437,7 @@ func TestRepeatedFailures(t *testing.T) {
 	})
 }
 
-// Many requests that fail at the same moment do not make the host rest.
+// Many requests that fail at the same moment do not pause the host.
 func TestBlip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(-1, 100, zero)

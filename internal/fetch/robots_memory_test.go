@@ -122,7 +122,7 @@ func TestRobotsFailureIsRemembered(t *testing.T) {
 	})
 }
 
-// Concurrent callers share one request. The caller that sends it may cancel.
+// Concurrent callers share one request, even if the caller that sends it cancels.
 func TestRobotsOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked asked

@@ -220,7 +220,7 @@ func TestRobotsAnswers(t *testing.T) {
 	}
 }
 
-// A robots.txt that times out does so once, not for every page.
+// If robots.txt times out, it is requested once, not for every page.
 func TestRobotsThatHang(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string

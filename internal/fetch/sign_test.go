@@ -108,7 +108,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// broken is called once if the body does not match its digest.
+// The function broken is called once if the body does not match its digest.
 func TestCheckBroken(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:") // of "hello"

@@ -13,7 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// A server alongside learns which requests millrace answers, and what pages get.
+// A web server alongside millrace learns which requests millrace answers, and what is added to
+// pages.
 func TestAlongside(t *testing.T) {
 	rule, err := access.ParseRule("ClaudeBot=403")
 	if err != nil {

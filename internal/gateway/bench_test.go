@@ -23,8 +23,8 @@ func (s *sink) Header() http.Header         { return s.h }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil }
 
-// Each pair compares the whole gateway, with a warm cache and random pages, with a handler
-// that only writes prepared bytes and header fields.
+// Each pair of benchmarks compares the whole gateway, with a warm cache and random pages, with a
+// handler that only writes prepared bytes and header fields.
 func BenchmarkWarm(b *testing.B) {
 	const n = 10_000
 	pages := make([]*millrace.Page, n)

@@ -257,7 +257,7 @@ func TestPolicyRefuses(t *testing.T) {
 	}
 }
 
-// robots.txt names the bots that are refused.
+// robots.txt lists the bots that are refused.
 func TestRobotsOfClasses(t *testing.T) {
 	for _, p := range []*millrace.Policy{nil, {Purposes: map[millrace.Purpose]bool{millrace.Search: false}, Consumers: []string{"Googlebot"}}} {
 		text := visitor(t, Options{Policy: p, Access: access.Options{Rules: rules(t, "training=402", "ClaudeBot=1/s", "YouBot=403")}})(nowhere, "GPTBot", "/robots.txt").Body.String()

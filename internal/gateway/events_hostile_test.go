@@ -28,7 +28,7 @@ func TestEventsOfManyNames(t *testing.T) {
 	if len(found) > 2 {
 		t.Errorf("%d bots", len(found))
 	}
-	// Events have these few names, too, whatever else the user agent contains.
+	// The events contain these names, whatever else the user agent contains.
 	names := map[string]bool{}
 	for i := range 500 {
 		for _, agent := range []string{

@@ -118,7 +118,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The event of a response that is compressed or has no body has its sizes.
+// The event of a response has the right sizes, even if the response is compressed or has no body.
 func TestEventSizes(t *testing.T) {
 	g, eventLog := recorded(t, Options{})
 	size := func(fields ...string) (e store.Event, w *httptest.ResponseRecorder) {
@@ -273,8 +273,8 @@ func TestEventsOfSignedFields(t *testing.T) {
 	}
 }
 
-// A response that breaks off causes an event of a failure, and a long one
-// causes its event at its end.
+// A response that breaks off causes a failure event. A long response causes its event when it
+// ends.
 func TestEventsOfBrokenAnswers(t *testing.T) {
 	g, eventLog := recorded(t, Options{})
 	r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
@@ -319,8 +319,8 @@ func (b *droppedClient) Header() http.Header       { return b.header }
 func (b *droppedClient) WriteHeader(int)           {}
 func (b *droppedClient) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
 
-// In front of a site, its pages cause page events, even with a query. Errors of its server
-// cause events of failures.
+// In front of a site, the site's pages cause page events, even with a query. Errors of the site's
+// server cause failure events.
 func TestEventsInFront(t *testing.T) {
 	eventLog := &events{new: make(chan struct{}, 1)}
 	one := page("/?p=7", "Seven")

@@ -283,7 +283,7 @@ func TestStrangersMakeNobodyLook(t *testing.T) {
 		{"/%2Ewell-known/notes", "", 401, 0},
 		{"/.well-known/notes", "", 200, 1},
 		{"/notes", "Bearer " + k.read, 200, 1},
-		{"/notes", "", 401, 0}, // nor does a warm cache change this
+		{"/notes", "", 401, 0}, // the same with a warm cache
 		{"/", "", 200, 1},
 	} {
 		before := n.asked.Load()

@@ -274,8 +274,8 @@ func TestProxyTrouble(t *testing.T) {
 	}
 }
 
-// If the server dies in the middle of a page, the client must not take the part for the whole,
-// in either version of HTTP.
+// If the server dies in the middle of a page, the client must be able to detect that the page is
+// incomplete, in either version of HTTP.
 func TestProxyDiesMidPage(t *testing.T) {
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -355,7 +355,7 @@ func TestProxyLoop(t *testing.T) {
 	}
 }
 
-// Once half of the slots are taken, a network that has many of them gets no more.
+// If half of the slots are in use, a network that has many of them gets no more.
 func TestProxyPlaces(t *testing.T) {
 	const most = 16
 	begun, wait := make(chan struct{}, most), make(chan struct{})
@@ -396,8 +396,7 @@ func TestProxyPlaces(t *testing.T) {
 	}
 }
 
-// Ten thousand clients that stop sending after a few bytes take only their slots, and release
-// them.
+// Ten thousand clients that stop sending after a few bytes use only their slots, and release them.
 func TestProxySlowClients(t *testing.T) {
 	clients, most := 10_000, 500
 	if testing.Short() {

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 )
 
-// testTimeLimit is a server's time limit that even a slow test machine meets.
+// testTimeLimit is a time limit of the server. It is long enough for slow test machines.
 const testTimeLimit = 400 * time.Millisecond
 
 // The response of the site's server is passed on as it arrives, interim responses first. A

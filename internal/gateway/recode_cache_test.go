@@ -30,7 +30,7 @@ func inGzip(page string) []byte {
 	return b.Bytes()
 }
 
-// scripted is a site's server with one page, the current value of html.
+// scripted is a site's server with one page, whose content is the current value of html.
 type scripted struct {
 	html    atomic.Pointer[string]
 	mu      sync.Mutex
@@ -140,7 +140,7 @@ func TestCachedPages(t *testing.T) {
 		s.html.Store(&html)
 		b := inFront(t, s, proxy.Options{}, setup{}, nil)
 		s.setHeader(http.Header{"Etag": {`"v"`}})
-		resp, _ := send(t, "GET", b.url+"/a/", "", "Authorization", "x") // is not cached
+		resp, _ := send(t, "GET", b.url+"/a/", "", "Authorization", "x") // this response is not cached
 		mark := strings.TrimSuffix(strings.TrimPrefix(resp.Header.Get("Etag"), `W/"v`), `"`)
 		s.setHeader(c.header)
 		for range 2 {

@@ -90,7 +90,7 @@ func TestListenInUse(t *testing.T) {
 	}
 }
 
-// Pending requests finish; new ones are not accepted.
+// At a shutdown, pending requests finish, and new ones are not accepted.
 func TestShutdown(t *testing.T) {
 	started, release := make(chan bool), make(chan bool)
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +171,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// A connection that waits for a request makes room for a new one; one with a request does not.
+// A connection that waits for a request is closed for a new one; a connection with a request is
+// not.
 func TestTooManyConnections(t *testing.T) {
 	started, release := make(chan bool), make(chan bool)
 	origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -278,7 +279,7 @@ func TestSlowAndLargeRequests(t *testing.T) {
 	}
 }
 
-// A page streams: its head arrives before its end is written.
+// A page is streamed: its head arrives before its end is written.
 func TestStreaming(t *testing.T) {
 	release := make(chan bool)
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

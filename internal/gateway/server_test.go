@@ -210,8 +210,8 @@ func (b *safeBuffer) String() string {
 	return b.b.String()
 }
 
-// Another gateway takes over under load. No request is refused, no response is cut, and each
-// request ends in the gateway in which it began.
+// Another gateway takes over under load. No request is refused, no response is cut off, and each
+// request is completed by the gateway that received it.
 func TestUse(t *testing.T) {
 	begun, release := make(chan bool), make(chan bool)
 	named := func(name string) *Gateway {

@@ -230,7 +230,7 @@ func TestComposedInFront(t *testing.T) {
 		t.Errorf("api-catalog: %s", got)
 	}
 
-	// If the server is down, it is responsible for the response.
+	// If the site's server is down, the response is its error.
 	origin.Close()
 	r := httptest.NewRequest(http.MethodGet, "/robots.txt", nil)
 	w := httptest.NewRecorder()

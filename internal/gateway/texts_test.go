@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// A fixed text is served under the base only, and precedes everything else.
+// A fixed text is served only under the base, and takes precedence over everything else.
 func TestFixed(t *testing.T) {
 	origin := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	g, err := gateway.New(nil, &gateway.Options{Base: "https://example.com/blog/", Origin: origin, Texts: map[string]string{"/key.txt": "key"}})

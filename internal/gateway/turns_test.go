@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// While a request works, others get what is in a cache. The rest waits.
+// While a request works, other requests get what is in a cache. Requests for anything else wait.
 func TestWork(t *testing.T) {
 	g := slowly(t, Options{Access: access.Options{MaxWork: 1}})
 	if w := ask(g, "GET", "/p1/llm.json"); w.Code != http.StatusOK {
@@ -44,7 +44,7 @@ func TestWork(t *testing.T) {
 	})
 }
 
-// halted is a client that reads nothing until it is released.
+// halted is a client that reads nothing until the test releases it.
 type halted struct {
 	*httptest.ResponseRecorder
 	release chan struct{}
@@ -86,7 +86,7 @@ func TestWorkOfSlowClients(t *testing.T) {
 	})
 }
 
-// unsent is a body that ends when it is released.
+// unsent is a body that ends when the test releases it.
 type unsent struct{ release chan struct{} }
 
 func (u unsent) Read([]byte) (int, error) {

@@ -25,8 +25,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// A folder is imported into a store and served: the whole discovery chain over real
-// connections, an edit, a deletion, a restart.
+// A folder is imported into a store and served. The test covers the whole discovery chain over
+// real connections, an edit, a deletion and a restart.
 func TestFolderToClient(t *testing.T) {
 	const base = "http://handbook.test/"
 	ctx, log := t.Context(), slog.New(slog.DiscardHandler)

@@ -52,7 +52,7 @@ func TestAhead(t *testing.T) {
 		var batch []millrace.Change
 		for i := range pages {
 			p := prose(fmt.Sprintf("/p%03d", i), i, 300)
-			if i == 10 { // larger than the limit of all waiting items
+			if i == 10 { // larger than the limit of all waiting items together
 				p.Blocks[1].Text = strings.Repeat("A sentence of the long page. ", aheadPages*aheadUnit/20)
 			}
 			batch = append(batch, put(p))

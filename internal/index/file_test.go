@@ -81,7 +81,7 @@ func TestDamagedMeanwhile(t *testing.T) {
 	}
 }
 
-// If the file of an open index is deleted, searches continue with the open file. Once a search
+// If the file of an open index is deleted, searches continue with the open file. When a search
 // needs another connection, an update rebuilds the file. Updates retry until that succeeds.
 func TestDeletedMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -105,12 +105,12 @@ func (f *fixture) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// reopen closes the store and the index, calls mend, and opens them again. mend may be nil.
-func (f *fixture) reopen(mend func()) {
+// reopen closes the store and the index, calls repair, and opens them again. repair may be nil.
+func (f *fixture) reopen(repair func()) {
 	f.Helper()
 	f.close()
-	if mend != nil {
-		mend()
+	if repair != nil {
+		repair()
 	}
 	f.open()
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// All processes that publish a site with one policy use the same date, in any order.
+// All processes that publish a site with one policy use the same date, in whatever order they
+// start.
 func TestPolicyDatedOnce(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil).State()

@@ -200,7 +200,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// Hundreds of clients that never end their session use no lasting resources.
+// Hundreds of clients that never end their session use no resources permanently.
 func TestManySessions(t *testing.T) {
 	n := 800
 	if testing.Short() {

@@ -149,7 +149,7 @@ func TestNoCharacterIsTorn(t *testing.T) {
 	}
 }
 
-// Spans remain on their words.
+// Spans stay on their words.
 func TestSpansArePartOfTheirText(t *testing.T) {
 	b := millrace.Block{Type: millrace.TextBlock}
 	for i := range 200 {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// fakeWeb has one page, and a site that takes longer than any client waits.
+// fakeWeb has one page, and a site that takes longer to read than any client waits.
 type fakeWeb struct{ asked int }
 
 const webPage = "https://web.example/long"

@@ -154,7 +154,7 @@ func TestFlush(t *testing.T) {
 	apply(t, site, "/e=1")
 	apply(t, site, "-/e")
 	flush(t, o)
-	r.want(t, "deleted /e") // an earlier process may have sent it
+	r.want(t, "deleted /e") // an earlier process may have sent the page
 }
 
 // An event has the fields of the page and its position in the log.

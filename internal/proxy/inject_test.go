@@ -113,8 +113,8 @@ func TestInjectStreams(t *testing.T) {
 	}
 }
 
-// Any page passes completely, with the links at most once. A parser sees a change only in the
-// elements of the head.
+// Any page is passed on completely, with the links at most once. A parser sees a change only in
+// the elements of the head.
 func FuzzInject(f *testing.F) {
 	for _, c := range pages {
 		f.Add(strings.Replace(c.page, "^", "", 1), 3)

@@ -160,7 +160,7 @@ type behind struct{ view millrace.View }
 
 func (b behind) Head(context.Context) (millrace.View, error) { return b.view, nil }
 
-// A process whose edition is older than the one that another process has announced is silent.
+// A process sends nothing if its edition is older than the one that another process has announced.
 func TestHubBehind(t *testing.T) {
 	site, l := open(t), listen(t)
 	apply(t, site, "1", "/a")

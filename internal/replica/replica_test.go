@@ -83,7 +83,7 @@ func TestCount(t *testing.T) {
 		}
 		c.end()
 		want(2, a, b)
-		// A killed process counts until its lifetime ends.
+		// A killed process is counted until its lifetime ends.
 		if err := create(t, st, "https://www.example.com/", "1", never).beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,8 @@ func (d *down) Now(ctx context.Context) (time.Time, error) {
 	return d.Store.Now(ctx)
 }
 
-// While the store is down, the last number counts. Afterwards, all processes are there again.
+// While the store is down, the last known number is used. Afterwards, all processes are counted
+// again.
 func TestStoreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &down{Store: memory.New(nil)}

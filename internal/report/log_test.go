@@ -67,7 +67,7 @@ func TestLog(t *testing.T) {
 		logLine(5, "192.0.2.1", "/i.png", 200, 5000, gpt)+
 		logLine(5, "192.0.2.1", "/i.png", 200, 5000, gpt)+ // unchanged, not a page
 		logLine(5, "192.0.2.1", "/none", 404, 10, gpt)+
-		logLine(6, "198.51.100.1", "/a?x=1", 200, 1001, gpt)+ // of another machine
+		logLine(6, "198.51.100.1", "/a?x=1", 200, 1001, gpt)+ // from another machine
 		logLine(2, "198.51.100.1", "/a?x=1", 200, 1001, google)+
 		logLine(2, "198.51.100.1", "/b", 200, 7, "strangebot/1")+
 		logLine(2, "198.51.100.1", "/a?x=1", 200, 30000, person)+"nonsense\n")
@@ -103,8 +103,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Requests of the operator's millrace are left out. Those of others have its name, and the text
-// names the coefficients of its figures only.
+// Requests of the operator's millrace are left out. Requests of other millrace clients are listed
+// under its name. The text names only the coefficients of its own figures.
 func TestLogOfMillrace(t *testing.T) {
 	t.Parallel()
 	const agent = "millrace/v1.0 (+https://millrace.example)"
@@ -138,7 +138,7 @@ func TestLogOfMillrace(t *testing.T) {
 	}
 }
 
-// Only requests of one site, since a day, count.
+// Only requests to one site, from a given day on, are counted.
 func TestLogOfSite(t *testing.T) {
 	t.Parallel()
 	at := func(host string) string { return host + " " + logLine(2, "192.0.2.1", "/a", 200, 1000, gpt) }
@@ -149,7 +149,7 @@ func TestLogOfSite(t *testing.T) {
 	}
 }
 
-// Pages of the site are fetched, and their documents compared in the coding of the log.
+// Pages of the site are fetched, and compared with their documents in the coding of the log.
 func TestLogMeasure(t *testing.T) {
 	t.Parallel()
 	html := "<html><head><title>T</title></head><body><main><h1>T</h1>" + strings.Repeat("<p class='a b c d e f g h'>Some words about the weather of today.</p>", 50) + "</main></body></html>"
@@ -193,7 +193,7 @@ func TestLogMeasure(t *testing.T) {
 	}
 }
 
-// Too many days become months, then years; the sums stay.
+// Too many days are merged into months, then into years, with the same sums.
 func TestLogManyDays(t *testing.T) {
 	t.Parallel()
 	r := newLogReport(&LogOptions{})
@@ -223,7 +223,7 @@ func TestLogManyDays(t *testing.T) {
 	}
 }
 
-// The most frequent names stay, among any number of others.
+// The most frequent names are kept, among any number of other names.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	l := top[TopPage]{most: 64, count: func(p *TopPage) int64 { return p.Requests }}

@@ -43,7 +43,8 @@ func TestServedText(t *testing.T) {
 	check("3 requests; 1 machine; 2026-10-24; 2026-11-22; 9 bytes; 5 tokens; 1.0 kWh; 9 bytes; 2 pages; 5; 10 bytes; 0; 0 responses; 304")
 }
 
-// Sums in JSON and CSV have no floating-point noise, and lose no digit of a count.
+// Sums in JSON and CSV have no rounding errors of floating-point numbers, and counts keep all of
+// their digits.
 func TestReportNumbers(t *testing.T) {
 	t.Parallel()
 	v := &savings.Saved{

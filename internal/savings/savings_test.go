@@ -116,7 +116,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// The JSON never contains NaN, whatever was counted.
+// The JSON never contains NaN, whatever the counts are.
 func TestNothing(t *testing.T) {
 	out, err := json.Marshal(Of(store.Traffic{}, store.Traffic{}, Default()))
 	if err != nil || strings.Contains(string(out), "rate") {
