@@ -29,7 +29,7 @@ type month struct {
 	store   string // of its server
 	seq     int64  // of the last edition
 	base    string // URL of the site, for all clients
-	wires   *junction
+	wires   *relay
 	html    *pageServer
 	pages   string // address of html
 	ways    []*monthWay
@@ -76,7 +76,7 @@ func (m *month) run(ctx context.Context) (err error) {
 	if m.binary, err = m.buildClocked(ctx); err != nil {
 		return err
 	}
-	if m.wires, err = newJunction(ctx); err != nil {
+	if m.wires, err = newRelay(ctx); err != nil {
 		return err
 	}
 	defer func() { _ = m.wires.listener.Close() }()

@@ -31,7 +31,7 @@ func TestJunction(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	j, err := newJunction(t.Context())
+	j, err := newRelay(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// junction is the address that all clients of the month use for the site. It forwards each
+// relay is the address that all clients of the month use for the site. It forwards each
 // connection to the server of the day, and records the transferred bytes.
-type junction struct {
+type relay struct {
 	listener net.Listener
 	mu       sync.Mutex
 	to       string // the server's address
@@ -24,12 +24,12 @@ type junction struct {
 	open     sync.WaitGroup
 }
 
-func newJunction(ctx context.Context) (*junction, error) {
+func newRelay(ctx context.Context) (*relay, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	j := &junction{listener: ln}
+	j := &relay{listener: ln}
 	go func() {
 		for {
 			c, err := ln.Accept()
@@ -47,7 +47,7 @@ func newJunction(ctx context.Context) (*junction, error) {
 }
 
 // join forwards both directions until one of them ends.
-func (j *junction) join(ctx context.Context, client net.Conn, to string) {
+func (j *relay) join(ctx context.Context, client net.Conn, to string) {
 	defer j.open.Done()
 	defer func() { _ = client.Close() }()
 	server, err := new(net.Dialer).DialContext(ctx, "tcp", to)
@@ -72,7 +72,7 @@ func (j *junction) join(ctx context.Context, client net.Conn, to string) {
 }
 
 // during returns what a client exchanges with one server while it runs.
-func (j *junction) during(to string, client func() error) (*carried, error) {
+func (j *relay) during(to string, client func() error) (*carried, error) {
 	j.mu.Lock()
 	j.to, j.conns = to, nil
 	j.mu.Unlock()

@@ -31,14 +31,14 @@ func storeWithSite(t *testing.T) *mem.Store {
 	return st
 }
 
-// hears is a webhook receiver that stores the received events.
-type hears struct {
+// hookReceiver is a webhook receiver that stores the received events.
+type hookReceiver struct {
 	mu     sync.Mutex
 	events []hookEvent
 	wrong  string
 }
 
-func (h *hears) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (h *hookReceiver) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var m struct{ Data struct{ Events []hookEvent } }
 	if err == nil {
@@ -52,7 +52,7 @@ func (h *hears) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	h.events = append(h.events, m.Data.Events...)
 }
 
-func (h *hears) count() int {
+func (h *hookReceiver) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.events)
@@ -104,7 +104,7 @@ func TestHostileTexts(t *testing.T) {
 	if err := r.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h := new(hears)
+	h := new(hookReceiver)
 	e := toHook(t, st, st.State(), h, nil)
 	until(t, e, func() bool { return h.count() == len(texts) })
 	if h.wrong != "" {
@@ -184,7 +184,7 @@ func TestClockSteps(t *testing.T) {
 	r := New(st, "site", nil)
 	real := time.Now()
 	now := real
-	h := new(hears)
+	h := new(hookReceiver)
 	e := toHook(t, st, st.State(), h, func() time.Time { return now })
 	year := 365 * 24 * time.Hour
 	want := 0

@@ -263,7 +263,7 @@ func (s *fileSink) restart(ctx context.Context) error {
 		return err
 	}
 	s.w.mu.Lock()
-	s.w.morgue = append(s.w.morgue, db)
+	s.w.leftOpen = append(s.w.leftOpen, db)
 	s.w.mu.Unlock()
 	s.Site, err = db.Site(ctx, "mirror of "+base, base)
 	return err

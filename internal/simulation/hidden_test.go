@@ -38,8 +38,8 @@ const secret = "quibberwick"
 // never is a word that occurs only on a page that is always hidden.
 const never = "snollygoster"
 
-// closet is a site with pages that become hidden, and the servers that publish it.
-type closet struct {
+// hiddenSite is a site with pages that become hidden, and the servers that publish it.
+type hiddenSite struct {
 	t         *testing.T
 	db        store.Store
 	dir       string
@@ -68,7 +68,7 @@ func publishers(o *protocol.PublisherOptions) (taggers []millrace.Tagger, publis
 	return taggers, published
 }
 
-func (c *closet) open(v millrace.Visibility) {
+func (c *hiddenSite) open(v millrace.Visibility) {
 	c.t.Helper()
 	o := protocol.PublisherOptions{Own: []any{&web.PublisherOptions{LLMsFull: true}}, Policy: &millrace.Policy{Terms: base + "terms"}}
 	c.conf = store.Config{Base: base, Visibility: v}
@@ -96,14 +96,14 @@ func (c *closet) open(v millrace.Visibility) {
 }
 
 // follow updates the search index to the published edition.
-func (c *closet) follow() {
+func (c *hiddenSite) follow() {
 	c.t.Helper()
 	if err := c.index.Update(c.t.Context(), c.server.Current().View, nil); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *closet) publish() {
+func (c *hiddenSite) publish() {
 	c.t.Helper()
 	if _, err := c.server.Publish(c.t.Context()); err != nil {
 		c.t.Fatal(err)
@@ -137,7 +137,7 @@ func guesses(page string) []string {
 
 // leaks requests every path that ever existed. It returns those whose response contains
 // the secret, or a validator from when it did.
-func (c *closet) leaks(ctx context.Context, pages ...string) []string {
+func (c *hiddenSite) leaks(ctx context.Context, pages ...string) []string {
 	c.mu.Lock()
 	paths, tags := slices.Sorted(maps.Keys(c.paths)), maps.Clone(c.tags)
 	c.mu.Unlock()
@@ -170,7 +170,7 @@ func (c *closet) leaks(ctx context.Context, pages ...string) []string {
 	return out
 }
 
-func (c *closet) ask(ctx context.Context, path string, fields ...string) *httptest.ResponseRecorder {
+func (c *hiddenSite) ask(ctx context.Context, path string, fields ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	w := httptest.NewRecorder()
 	u, err := url.Parse(path)
@@ -212,24 +212,24 @@ func TestHiddenEverywhere(t *testing.T) {
 		}
 		return millrace.Change{Ref: millrace.Ref{URL: path}, Page: p}
 	}
-	for name, hide := range map[string]func(c *closet, was millrace.Change) error{
-		"excluded": func(c *closet, _ millrace.Change) error {
+	for name, hide := range map[string]func(c *hiddenSite, was millrace.Change) error{
+		"excluded": func(c *hiddenSite, _ millrace.Change) error {
 			c.open(millrace.Visibility{Exclude: []string{"/s"}})
 			return nil
 		},
-		"of a hidden kind": func(c *closet, _ millrace.Change) error {
+		"of a hidden kind": func(c *hiddenSite, _ millrace.Change) error {
 			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{page("/s/page", secret, func(p *millrace.Page) { p.Kind = millrace.Forum })})
 			return err
 		},
-		"noindex": func(c *closet, _ millrace.Change) error {
+		"noindex": func(c *hiddenSite, _ millrace.Change) error {
 			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{page("/s/page", secret, func(p *millrace.Page) { p.Access.NoIndex = true })})
 			return err
 		},
-		"protected": func(c *closet, _ millrace.Change) error {
+		"protected": func(c *hiddenSite, _ millrace.Change) error {
 			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{page("/s/page", secret, func(p *millrace.Page) { p.Access.Auth = true })})
 			return err
 		},
-		"gone": func(c *closet, _ millrace.Change) error {
+		"gone": func(c *hiddenSite, _ millrace.Change) error {
 			_, err := c.site.Apply(c.t.Context(), "source", []millrace.Change{{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/s/page"}}})
 			return err
 		},
@@ -239,7 +239,7 @@ func TestHiddenEverywhere(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &closet{t: t, dir: t.TempDir(), paths: map[string]bool{}, tags: map[string]string{}}
+			c := &hiddenSite{t: t, dir: t.TempDir(), paths: map[string]bool{}, tags: map[string]string{}}
 			var err error
 			if c.db, err = stores.Open(t.Context(), filepath.Join(c.dir, "store.db"), nil); err != nil {
 				t.Fatal(err)

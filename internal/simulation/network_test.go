@@ -50,23 +50,23 @@ func (n *network) dial(ctx context.Context, network, addr string) (net.Conn, err
 
 // wire makes one end of a connection unreliable.
 func (n *network) wire(c net.Conn) net.Conn {
-	f := &frail{Conn: c, n: n, left: -1}
+	f := &unreliableConn{Conn: c, n: n, left: -1}
 	if n.w.chance(n.rng, .25) {
 		f.left = 1 + n.rng.IntN(8<<10)
 	}
 	return f
 }
 
-// frail is a connection that is sometimes slow, and may break after a number of written
+// unreliableConn is a connection that is sometimes slow, and may break after a number of written
 // bytes.
-type frail struct {
+type unreliableConn struct {
 	net.Conn
 	n    *network
 	left int // bytes until it breaks; negative = never
 }
 
 // Write writes as many bytes as get through.
-func (f *frail) Write(b []byte) (int, error) {
+func (f *unreliableConn) Write(b []byte) (int, error) {
 	if f.n.w.chance(f.n.rng, .15) {
 		time.Sleep(between(f.n.rng, time.Millisecond, 400*time.Millisecond))
 	}

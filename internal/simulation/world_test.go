@@ -64,14 +64,14 @@ type world struct {
 	outageMu sync.Mutex // guards outages
 	outages  []outage   // of the server
 
-	mu      sync.Mutex // guards the rest; held while an edition is published
-	path    string     // of the store's file
-	crashes int        // number of power failures of the machine so far
-	power   context.Context
-	off     context.CancelFunc
-	conf    int // generation of the configuration
-	lives   map[string]*life
-	morgue  []io.Closer // files that killed processes left open
+	mu       sync.Mutex // guards the rest; held while an edition is published
+	path     string     // of the store's file
+	crashes  int        // number of power failures of the machine so far
+	power    context.Context
+	off      context.CancelFunc
+	conf     int // generation of the configuration
+	lives    map[string]*life
+	leftOpen []io.Closer // files that killed processes left open
 
 	fuse atomic.Int64 // tag writes until the power fails; negative = never
 }
@@ -114,7 +114,7 @@ func (w *world) end() {
 	for _, c := range w.clients {
 		c.close()
 	}
-	for _, c := range w.morgue {
+	for _, c := range w.leftOpen {
 		_ = c.Close()
 	}
 	time.Sleep(time.Minute) // so that the servers drop closed connections
@@ -253,7 +253,7 @@ func (w *world) open(l *life) (store.Store, store.Site, error) {
 		return nil, nil, err
 	}
 	w.mu.Lock()
-	w.morgue = append(w.morgue, db)
+	w.leftOpen = append(w.leftOpen, db)
 	w.mu.Unlock()
 	site, err := db.Site(l.ctx, siteName, base)
 	return mortal{db, l}, site, err
