@@ -152,7 +152,7 @@ func TestCachedPages(t *testing.T) {
 		if _, body := b.g.server.CachedBody(host+"/a/", mark); (body != nil) != c.cached {
 			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.cached)
 		}
-		if counted := b.g.pages.Held(); counted != 0 {
+		if counted := b.g.pages.RecodingBytes(); counted != 0 {
 			t.Errorf("%s: %d bytes are still counted", c.name, counted)
 		}
 	}
@@ -228,7 +228,7 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 					t.Errorf("%s, chunked %t, request %d: %.80q", c.name, chunked, i, got)
 				}
 			}
-			if counted := b.g.pages.Held(); counted != 0 {
+			if counted := b.g.pages.RecodingBytes(); counted != 0 {
 				t.Errorf("%s: %d bytes are still counted", c.name, counted)
 			}
 		}
@@ -295,7 +295,7 @@ func TestIncompletePagesAreNotCached(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v, want %d", name, n, err, want)
 		}
 	}
-	if counted := b.g.pages.Held(); counted != 0 {
+	if counted := b.g.pages.RecodingBytes(); counted != 0 {
 		t.Errorf("%d bytes are still counted", counted)
 	}
 }

@@ -39,8 +39,8 @@ type recoding struct {
 	out       *gzip.Writer
 }
 
-// Held returns the memory in bytes of the pages being recoded.
-func (p *Pages) Held() int64 { return p.recodings.inUse.Load() }
+// RecodingBytes returns the memory in bytes of the pages being recoded.
+func (p *Pages) RecodingBytes() int64 { return p.recodings.inUse.Load() }
 
 // plainState is the cached state of a page that must be requested uncompressed. It differs from
 // every validator, because each validator ends with a space or a sum.
