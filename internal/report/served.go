@@ -39,7 +39,7 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	}
 	var out []*Served
 	for _, name := range names {
-		pages := o.yardstick(ctx, st, name)
+		pages := o.averages(ctx, st, name)
 		r := &Served{Site: name, Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}}
 		r.Savings, err = analytics.Sum(ctx, usage, name, o.Since, time.Time{}, pages, o.Coefficients, func(d analytics.DaySaved) { r.Rows = append(r.Rows, d) })
 		if err != nil {
@@ -62,9 +62,9 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	return out, nil
 }
 
-// yardstick returns the average figures of a site's pages. It logs errors, and leaves the affected
+// averages returns the average figures of a site's pages. It logs errors, and leaves the affected
 // sizes unknown.
-func (o *Options) yardstick(ctx context.Context, st store.Store, name string) analytics.Pages {
+func (o *Options) averages(ctx context.Context, st store.Store, name string) analytics.Pages {
 	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages
 	if err == nil {

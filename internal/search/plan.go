@@ -92,7 +92,7 @@ type plan struct {
 	filter  Match     // condition on every passage
 	wishes  Match     // phrases and exclusions: a condition unless no passage contains the whole question
 	phrases []phrase  // preferred phrases
-	unasked []int64   // passages with an excluded word or phrase, if exclusions are not a condition; sorted
+	excluded []int64   // passages with an excluded word or phrase, if exclusions are not a condition; sorted
 	terms   []string
 	total   float64 // sum of the weights of words and phrases
 	trial   Trial

@@ -82,7 +82,7 @@ func (p *plan) prefer(ix Index) (err error) {
 		}
 	}
 	if len(p.wishes.Not) > 0 {
-		p.unasked, err = ix.Match(Match{All: [][]Phrase{p.wishes.Not}}, postings)
+		p.excluded, err = ix.Match(Match{All: [][]Phrase{p.wishes.Not}}, postings)
 	}
 	p.wishes = Match{}
 	return err

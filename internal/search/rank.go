@@ -17,9 +17,9 @@ const (
 	lengthPart = 0.75
 )
 
-// unaskedPart is the factor for the score of a passage with an excluded word or phrase, if
+// excludedPart is the factor for the score of a passage with an excluded word or phrase, if
 // exclusions are not a condition.
-const unaskedPart = 0.5
+const excludedPart = 0.5
 
 // few is the number of passages below which the search also uses meaning to find passages, and
 // rank considers more candidates.
@@ -62,8 +62,8 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 			sum += w.weight * float64(tf) / (float64(tf) + norm)
 		}
 	}
-	if _, ok := slices.BinarySearch(p.unasked, pa.ID); ok {
-		sum *= unaskedPart
+	if _, ok := slices.BinarySearch(p.excluded, pa.ID); ok {
+		sum *= excludedPart
 	}
 	return sum / p.total
 }
