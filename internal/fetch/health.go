@@ -11,14 +11,14 @@ const (
 	maxBackoff  = 30 * time.Second
 	restAfter   = 8 // failures in a row after which a host is paused
 	restWaves   = 3 // waves of failures after which a host is paused
-	firstRest   = 30 * time.Second
-	maxRest     = 5 * time.Minute
+	firstPause  = 30 * time.Second
+	maxPause    = 5 * time.Minute
 	backoffBits = 5 // doublings of firstBackoff that exceed maxBackoff
 )
 
-// RestError is the error of a request that was not sent, because the host is paused after failures
+// PauseError is the error of a request that was not sent, because the host is paused after failures
 // or a Retry-After. It wraps [millrace.ErrUnavailable].
-type RestError struct {
+type PauseError struct {
 	Host     string
 	Failures int           // number of failures in a row
 	Wait     time.Duration // time until the next request is sent
@@ -26,7 +26,7 @@ type RestError struct {
 }
 
 // Error returns "HOST is paused after 8 failures in a row; next request in 30s".
-func (e *RestError) Error() string {
+func (e *PauseError) Error() string {
 	wait := (e.Wait + time.Second - 1).Truncate(time.Second)
 	if e.Asked {
 		return fmt.Sprintf("%s sent a Retry-After; next request in %s", e.Host, wait)
@@ -35,7 +35,7 @@ func (e *RestError) Error() string {
 }
 
 // ErrorCode returns "host-resting", or "retry-after" if Asked.
-func (e *RestError) ErrorCode() string {
+func (e *PauseError) ErrorCode() string {
 	if e.Asked {
 		return "retry-after"
 	}
@@ -43,7 +43,7 @@ func (e *RestError) ErrorCode() string {
 }
 
 // Unwrap returns [millrace.ErrUnavailable].
-func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
+func (e *PauseError) Unwrap() error { return millrace.ErrUnavailable }
 
 // outcome classifies the result of a request, as a sign of the state of its host.
 type outcome uint8
@@ -77,29 +77,29 @@ type health struct {
 	failures, waves int           // number in a row
 	failed          time.Time     // start of the last wave
 	retry           time.Time     // end of the backoff
-	rest            time.Duration // length of the pause; 0 if the host is not paused
+	pause           time.Duration // length of the pause; 0 if the host is not paused
 	until           time.Time     // end of the pause
 	probing         bool          // the probe is in flight
 	asked           bool          // the host is paused because of a Retry-After
 }
 
-// resting returns a *RestError if the host is paused. While the probe is in flight, the error
+// pauseError returns a *RestError if the host is paused. While the probe is in flight, the error
 // assumes that it fails.
-func (h *health) resting(host string, now time.Time) error {
+func (h *health) pauseError(host string, now time.Time) error {
 	wait := h.until.Sub(now)
 	switch {
-	case h.rest == 0, wait <= 0 && !h.probing:
+	case h.pause == 0, wait <= 0 && !h.probing:
 		return nil
 	case wait <= 0:
 		wait = firstBackoff
 	}
-	return &RestError{Host: host, Failures: h.failures, Wait: wait, Asked: h.asked}
+	return &PauseError{Host: host, Failures: h.failures, Wait: wait, Asked: h.asked}
 }
 
 // leave pauses a host until end, for a Retry-After longer than maxHold.
 func (h *health) leave(end time.Time) {
 	if end.After(h.until) {
-		h.rest, h.until, h.asked = max(firstRest, h.rest), end, true
+		h.pause, h.until, h.asked = max(firstPause, h.pause), end, true
 	}
 }
 
@@ -121,9 +121,9 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 	}
 	h.failed = now
 	if h.failures >= restAfter && h.waves >= restWaves {
-		h.rest = min(max(firstRest, 2*h.rest), maxRest)
+		h.pause = min(max(firstPause, 2*h.pause), maxPause)
 		h.retry = time.Time{}
-		if end := now.Add(h.rest); end.After(h.until) {
+		if end := now.Add(h.pause); end.After(h.until) {
 			h.until, h.asked = end, false
 		}
 		return

@@ -97,7 +97,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	h := p.host(hostName(name))
 	now := time.Now()
 	wait := h.due(now)
-	if err := h.resting(h.name, now); err != nil {
+	if err := h.pauseError(h.name, now); err != nil {
 		return nil, err
 	}
 	if h.waiting == 0 && wait <= 0 && take(h.slots) {
@@ -154,7 +154,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 		}
 		p.mu.Lock()
 		now := time.Now()
-		if h.due(now) <= 0 && h.resting(h.name, now) == nil {
+		if h.due(now) <= 0 && h.pauseError(h.name, now) == nil {
 			defer p.mu.Unlock()
 			return p.begin(h, now, delay), nil
 		}
@@ -167,13 +167,13 @@ func (p *pacer) remaining(h *hostQueue) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	return h.due(now), h.resting(h.name, now)
+	return h.due(now), h.pauseError(h.name, now)
 }
 
 // begin starts a request that holds its slots.
 func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 	h.next = now.Add(delay)
-	probe := h.rest > 0
+	probe := h.pause > 0
 	h.probing = probe
 	return &pass{p: p, h: h, began: now, delay: delay, probe: probe}
 }
@@ -243,7 +243,7 @@ func (p *pacer) host(name string) *hostQueue {
 	if len(p.hosts) >= p.sweep {
 		now := time.Now()
 		for name, h := range p.hosts {
-			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // a new queue would behave in the same way
+			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxPause { // a new queue would behave in the same way
 				delete(p.hosts, name)
 			}
 		}

@@ -344,7 +344,7 @@ func TestHostRests(t *testing.T) {
 			began := time.Now()
 			_, err := fetchBody(t, c, "http://site.example/")
 			wantErr(t, err, millrace.ErrUnavailable, "host-resting")
-			if r, ok := errors.AsType[*RestError](err); !ok || r.Host != "site.example" || r.Failures != failures || r.Wait != wait || time.Since(began) != 0 {
+			if r, ok := errors.AsType[*PauseError](err); !ok || r.Host != "site.example" || r.Failures != failures || r.Wait != wait || time.Since(began) != 0 {
 				t.Errorf("after %s: %v", time.Since(began), err)
 			}
 		}
@@ -388,7 +388,7 @@ func TestProbe(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			x.done(failing)
 		}
-		time.Sleep(firstRest)
+		time.Sleep(firstPause)
 		for range 3 {
 			probe, err := p.start(t.Context(), "a.example", 0)
 			if err != nil {

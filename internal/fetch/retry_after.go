@@ -14,7 +14,7 @@ func RetryAfter(err error) time.Duration {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.RetryAfter
 	}
-	if rest, ok := errors.AsType[*RestError](err); ok {
+	if rest, ok := errors.AsType[*PauseError](err); ok {
 		return rest.Wait
 	}
 	return 0

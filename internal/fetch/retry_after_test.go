@@ -27,7 +27,7 @@ func TestRetryAfter(t *testing.T) {
 			}
 		})
 	}
-	if got := RetryAfter(&RestError{Wait: time.Minute}); got != time.Minute {
+	if got := RetryAfter(&PauseError{Wait: time.Minute}); got != time.Minute {
 		t.Error(got)
 	}
 	if got := RetryAfter(errors.New("other")); got != 0 {

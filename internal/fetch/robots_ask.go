@@ -93,7 +93,7 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {
 		return nil, refused // a request for the page would also be refused
 	}
-	if _, ok := errors.AsType[*RestError](err); ok {
+	if _, ok := errors.AsType[*PauseError](err); ok {
 		return nil, err
 	}
 	late := errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, millrace.ErrUnavailable)

@@ -88,15 +88,15 @@ type phrase struct {
 
 // plan describes how to answer a question.
 type plan struct {
-	words   []*wanted // words without repeats; stop words only if there are no other words
-	filter  Match     // condition on every passage
-	wishes  Match     // phrases and exclusions: a condition unless no passage contains the whole question
-	phrases []phrase  // preferred phrases
+	words    []*wanted // words without repeats; stop words only if there are no other words
+	filter   Match     // condition on every passage
+	wishes   Match     // phrases and exclusions: a condition unless no passage contains the whole question
+	phrases  []phrase  // preferred phrases
 	excluded []int64   // passages with an excluded word or phrase, if exclusions are not a condition; sorted
-	terms   []string
-	total   float64 // sum of the weights of words and phrases
-	trial   Trial
-	note    error // reports a part of the question that is ignored; nil = none
+	terms    []string
+	total    float64 // sum of the weights of words and phrases
+	trial    Trial
+	note     error // reports a part of the question that is ignored; nil = none
 }
 
 // maxAsked is the maximum number of words of a question. If there are more, the plan keeps the

@@ -77,9 +77,9 @@ func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool
 	now := time.Now()
 	n.mu.Lock()
 	have := n.known[at]
-	resting := now.Before(n.rest)
+	paused := now.Before(n.rest)
 	n.mu.Unlock()
-	if resting || now.Before(have.until) {
+	if paused || now.Before(have.until) {
 		return have.there
 	}
 	there, known := ask(have.there)

@@ -41,7 +41,7 @@ func (r *run) rested(ctx context.Context, err error) bool {
 // postponed stores a result if its request was not sent because the host must rest. It reports
 // whether it has stored the result.
 func (r *run) postponed(res *result) bool {
-	if _, ok := errors.AsType[*fetch.RestError](res.err); !ok || r.pauses >= maxPauses {
+	if _, ok := errors.AsType[*fetch.PauseError](res.err); !ok || r.pauses >= maxPauses {
 		return false
 	}
 	r.asked--

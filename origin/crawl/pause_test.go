@@ -38,7 +38,7 @@ func (x *restart) RoundTrip(req *http.Request) (*http.Response, error) {
 	case n <= x.fails:
 		return nil, millrace.ErrUnavailable
 	}
-	return nil, &fetch.RestError{Host: req.URL.Host, Failures: x.fails, Wait: x.wait}
+	return nil, &fetch.PauseError{Host: req.URL.Host, Failures: x.fails, Wait: x.wait}
 }
 
 func TestRestart(t *testing.T) {
