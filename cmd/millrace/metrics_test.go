@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// serve shows metrics only to this machine; with --metrics off, to nobody.
+// serve shows metrics only to this machine, and none with --metrics off.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")

@@ -10,8 +10,8 @@ import (
 // Limit is a request limit of a site from a source that the client does not read, such as a usage
 // policy.
 type Limit struct {
-	// Gap is the minimum time between the starts of two requests. If zero, there is none. A gap of
-	// more than one minute counts as one minute, as for a Crawl-delay.
+	// Gap is the minimum time between the starts of two requests. Zero means no gap. A gap of more
+	// than one minute counts as one minute, as for a Crawl-delay.
 	Gap time.Duration
 	// Take is called before each request is sent, including requests for robots.txt, redirects
 	// and retries. If it returns an error, the request is not sent and fails with that error.

@@ -98,7 +98,7 @@ func cut(s string, most int, lines bool) int {
 }
 
 // edge returns the last offset, not after at, that does not separate a character from its
-// combining marks. If there is none, it returns the first such offset after at.
+// combining marks. Otherwise it returns the first such offset after at.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
 		if isBoundary(s, i) {
