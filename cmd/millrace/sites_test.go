@@ -69,23 +69,23 @@ func TestSites(t *testing.T) {
 	if code, r := sites("pause", "--label", "books"); code != exitGood || r.Changed != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}
-	var listFlags sitelist.Listing
+	var listing sitelist.Listing
 	eventually(t, "both are listed", func() bool {
 		_, out, _ := command(t, nil, "sites", "list", "--store", mirror, "--json")
-		if err := json.Unmarshal([]byte(out), &listFlags); err != nil {
+		if err := json.Unmarshal([]byte(out), &listing); err != nil {
 			t.Fatal(err)
 		}
-		return listFlags.Fleet.Leased == 0 && listFlags.Fleet.New == 0
+		return listing.Fleet.Leased == 0 && listing.Fleet.New == 0
 	})
 	states := map[string]string{}
-	for _, s := range listFlags.Sites {
+	for _, s := range listing.Sites {
 		states[s.URL] = s.State
 		if s.Name != s.URL || s.Pulled == nil || strings.Contains(s.Webhook, "hunter2") || (s.Webhook == h.URL) != (s.URL == second.url) {
 			t.Errorf("%+v", s)
 		}
 	}
-	if listFlags.Fleet.Sites != 2 || states[first.url] != "paused" || states[second.url] != "ok" {
-		t.Errorf("%+v", listFlags)
+	if listing.Fleet.Sites != 2 || states[first.url] != "paused" || states[second.url] != "ok" {
+		t.Errorf("%+v", listing)
 	}
 	if code, r := sites("remove", second.url, "--delete-pages"); code != exitGood || r.Changed != 1 {
 		t.Errorf("exit %d: %+v", code, r)

@@ -47,7 +47,7 @@
 // to 30 s, less a jitter of up to half. Requests that fail together, and those that [Do] repeats,
 // count as one step. Other 5xx responses may concern only one page, so the first one is not a
 // step. After eight failures in three steps, the host is paused: requests fail at once with a
-// [*RestError] that contains the remaining time. The first pause takes half a minute. Then one
+// [*PauseError] that contains the remaining time. The first pause takes half a minute. Then one
 // request is sent; if it fails too, the next pause is twice as long, up to five minutes. A success
 // resets the host.
 //

@@ -83,7 +83,7 @@ type health struct {
 	asked           bool          // the host is paused because of a Retry-After
 }
 
-// pauseError returns a *RestError if the host is paused. While the probe is in flight, the error
+// pauseError returns a *PauseError if the host is paused. While the probe is in flight, the error
 // assumes that it fails.
 func (h *health) pauseError(host string, now time.Time) error {
 	wait := h.until.Sub(now)

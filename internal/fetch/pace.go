@@ -82,7 +82,7 @@ type pass struct {
 
 // start waits until a request to a host may start, in the order of calls. delay is the Crawl-delay
 // of the host's robots.txt. It fails at once if the context would end before the start, and with a
-// *RestError if the host is paused. The caller must call done on the pass.
+// *PauseError if the host is paused. The caller must call done on the pass.
 func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*pass, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
