@@ -17,7 +17,7 @@ const (
 // rested reports whether to send a request again. If the request was not sent because the host must
 // rest, rested first waits for the end of the rest. It does so at most maxPauses times per run.
 func (r *run) rested(ctx context.Context, err error) bool {
-	rest, ok := errors.AsType[*fetch.RestError](err)
+	rest, ok := errors.AsType[*fetch.PauseError](err)
 	if !ok || r.pauses >= maxPauses || rest.Asked { // the time in a Retry-After is usually too long to wait
 		return false
 	}
