@@ -89,6 +89,7 @@ func (q *queue) spill() error {
 		if err != nil {
 			return fmt.Errorf("queue of addresses: %w: %w", millrace.ErrUnavailable, err)
 		}
+		_ = os.Remove(f.Name()) // an unlinked file does not outlive a killed process
 		q.file = f
 	}
 	w := &strings.Builder{}
