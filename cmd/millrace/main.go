@@ -103,7 +103,7 @@ type process struct {
 	// applies. If nil, commands use the network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// reloadSignals returns a channel of the signals that make a server reload its configuration, until
-	// stop is called. If hangups is nil, there are no signals. If the channel is closed, the
+	// stop is called. If reloadSignals is nil, there are no signals. If the channel is closed, the
 	// server ends.
 	reloadSignals func() (signals <-chan os.Signal, stop func())
 	// again parses the command line again, with the current environment and configuration
