@@ -389,7 +389,7 @@ func TestBuildText(t *testing.T) {
 			args = append(args, "--verbose")
 		}
 		code, text, errs := command(t, nil, args...)
-		for _, want := range []string{"On Netlify, ", " work in full.\n", "can be read, but not by strict clients", "Netlify reads _headers", "; the HTML of the source has "} {
+		for _, want := range []string{"On Netlify, ", " work in full.\n", "can be read, but not by strict clients", "Netlify reads _headers", "; the HTML of the source is "} {
 			if code != 0 || !strings.Contains(text, want) {
 				t.Errorf("exit %d, not in the report: %q\n%s%s", code, want, text, errs)
 			}

@@ -356,10 +356,10 @@ func TestProxyLoop(t *testing.T) {
 }
 
 // If half of the slots are in use, a network that has many of them gets no more.
-func TestProxyPlaces(t *testing.T) {
-	const most = 16
+func TestProxySlots(t *testing.T) {
+	const most = 4096 // as in package proxy
 	begun, wait := make(chan struct{}, most), make(chan struct{})
-	p, err := proxy.New("http://127.0.0.1:1", &proxy.Options{MaxOpen: most, Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
+	p, err := proxy.New("http://127.0.0.1:1", &proxy.Options{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 		begun <- struct{}{}
 		<-wait
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
@@ -380,19 +380,19 @@ func TestProxyPlaces(t *testing.T) {
 		<-begun
 	}
 	if got := from("[2001:db8::ffff]:1"); got != 429 {
-		t.Errorf("one network has half of the places, and asks for more: %d", got)
+		t.Errorf("one network has half of the slots, and requests more: %d", got)
 	}
 	for i := range most / 2 {
-		open.Go(func() { from(fmt.Sprintf("192.0.2.%d:1", i)) })
+		open.Go(func() { from(fmt.Sprintf("10.%d.%d.1:1", i>>8, i&255)) })
 		<-begun
 	}
 	if got := from("198.51.100.1:1"); got != 503 {
-		t.Errorf("all places are taken: %d", got)
+		t.Errorf("all slots are in use: %d", got)
 	}
 	close(wait)
 	open.Wait()
 	if got := from("198.51.100.1:1"); got != 200 {
-		t.Errorf("all places are free: %d", got)
+		t.Errorf("all slots are free: %d", got)
 	}
 }
 
