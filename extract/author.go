@@ -89,7 +89,7 @@ func (m *meta) isFirm(name string) bool {
 	})
 }
 
-// firms are the JSON-LD types of organizations.
+// firms are the types of JSON-LD for companies and the like.
 var firms = []string{"*Organization", "Corporation", "LocalBusiness"}
 
 func firstText(v any) string {

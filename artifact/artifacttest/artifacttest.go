@@ -164,7 +164,7 @@ func (f *fixture) names() {
 
 func (f *fixture) again() {
 	f.put("a", "first")
-	failing := iotest.ErrReader(errors.New("Put read although the name exists"))
+	failing := iotest.ErrReader(errors.New("put reads although the name exists"))
 	if err := f.Put(f.Context(), "a", failing); err != nil {
 		f.Error(err)
 	}

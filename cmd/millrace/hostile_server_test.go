@@ -30,7 +30,7 @@ type internet struct {
 	mu    sync.Mutex
 	hosts map[string]*place // by name and port
 	conns []net.Conn        // all connections, to close at the end
-	asked []string          // names and ports that were dialed
+	asked []string          // names and ports of connections
 }
 
 // place is a host of an internet.

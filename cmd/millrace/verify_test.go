@@ -133,7 +133,8 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range []struct{ name, content string }{
-		{fmt.Sprintf("dcz_/bytes-%x", id), string(held)}, {fmt.Sprintf("dcz_/pair-%x-00", id), string(coded)},
+		{fmt.Sprintf("dcz_/bytes-%x", id), string(held)},
+		{fmt.Sprintf("dcz_/pair-%x-00", id), string(coded)},
 		{fmt.Sprintf("%x.chunk1", sha256.Sum256([]byte("x"))), "\x00\x01\x00\xfe\xffx"},
 	} {
 		name, content := filepath.Join(file+"-files", a.name), a.content

@@ -29,29 +29,35 @@ func checkPlans(t testing.TB, s *Store) {
 	queries := slices.Collect(maps.Keys(s.db.writer.stmts))
 	s.db.read.stmts.Range(func(query, _ any) bool { queries = append(queries, query.(string)); return true })
 	for _, query := range queries {
-		parameters := len(regexp.MustCompile(`\?(\D|$)`).FindAllString(query, -1))
-		for _, number := range regexp.MustCompile(`\?(\d+)`).FindAllStringSubmatch(query, -1) {
-			n, _ := strconv.Atoi(number[1])
-			parameters = max(parameters, n)
-		}
-		rows, err := db.Query("EXPLAIN QUERY PLAN "+query, make([]any, parameters)...)
-		if err != nil {
-			t.Errorf("%v: %s", err, query)
-			continue
-		}
-		for rows.Next() {
-			var id, parent, unused int
-			var step string
-			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-				t.Fatal(err)
-			}
-			table, _, _ := strings.Cut(strings.TrimPrefix(step, "SCAN "), " ")
-			if strings.HasPrefix(step, "SCAN ") && slices.Contains([]string{"entry", "tag", "body", "memory", "original", "state", "usage_event", "g", "h", "s", "fleet_group", "fleet_host", "fleet_site"}, table) {
-				t.Errorf("%s: %s", step, query)
-			}
-		}
-		if err := rows.Close(); err != nil {
+		checkPlan(t, db, query)
+	}
+}
+
+func checkPlan(t testing.TB, db *sql.DB, query string) {
+	t.Helper()
+	parameters := len(regexp.MustCompile(`\?(\D|$)`).FindAllString(query, -1))
+	for _, number := range regexp.MustCompile(`\?(\d+)`).FindAllStringSubmatch(query, -1) {
+		n, _ := strconv.Atoi(number[1])
+		parameters = max(parameters, n)
+	}
+	rows, err := db.Query("EXPLAIN QUERY PLAN "+query, make([]any, parameters)...)
+	if err != nil {
+		t.Errorf("%v: %s", err, query)
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
 			t.Fatal(err)
 		}
+		table, _, _ := strings.Cut(strings.TrimPrefix(step, "SCAN "), " ")
+		if strings.HasPrefix(step, "SCAN ") && slices.Contains([]string{"entry", "tag", "body", "memory", "original", "state", "usage_event", "g", "h", "s", "fleet_group", "fleet_host", "fleet_site"}, table) {
+			t.Errorf("%s: %s", step, query)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Error(err)
 	}
 }
