@@ -29,11 +29,11 @@ func checkPlans(t testing.TB, s *Store) {
 	queries := slices.Collect(maps.Keys(s.db.writer.stmts))
 	s.db.read.stmts.Range(func(query, _ any) bool { queries = append(queries, query.(string)); return true })
 	for _, query := range queries {
-		checkPlan(t, db, query)
+		checkSteps(t, db, query)
 	}
 }
 
-func checkPlan(t testing.TB, db *sql.DB, query string) {
+func checkSteps(t testing.TB, db *sql.DB, query string) {
 	t.Helper()
 	parameters := len(regexp.MustCompile(`\?(\D|$)`).FindAllString(query, -1))
 	for _, number := range regexp.MustCompile(`\?(\d+)`).FindAllStringSubmatch(query, -1) {
