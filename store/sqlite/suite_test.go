@@ -32,12 +32,4 @@ var engine = storetest.Engine{
 	},
 }
 
-func TestStore(t *testing.T) {
-	e := engine
-	e.Open = func(t testing.TB, path string, now func() time.Time) store.Store {
-		s := engine.Open(t, path, now)
-		t.Cleanup(func() { checkPlans(t, s.(*Store)) })
-		return s
-	}
-	storetest.Run(t, e)
-}
+func TestStore(t *testing.T) { storetest.Run(t, engine) }
