@@ -27,10 +27,9 @@ test:
 	cd caddy && go vet ./... && go test ./...
 	cd packaging && go vet ./... && go test ./...
 
-# With MILLRACE_TEST_REQUIRE=1, what is not installed fails; testdata/real/*.sh say what each needs. The tests mostly wait
-# for other programs.
+# With MILLRACE_TEST_REQUIRE=1, what is not installed fails; testdata/real/*.sh say what each needs.
 test-real:
-	MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -parallel 4 -run '^TestReal' $(REAL)
+	MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' $(REAL)
 	cd caddy && MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' .
 	cd packaging && MILLRACE_TEST_REAL=1 go test -count 1 ./...
 
