@@ -99,6 +99,8 @@ func TestShortStreams(t *testing.T) {
 			t.Errorf("a client that has gone: %v, %d streams", err, g.Listening())
 		}
 		time.Sleep(2 * shortStream)
+		g.streams.mu.Lock()
+		defer g.streams.mu.Unlock()
 		if len(g.streams.short) > 0 {
 			t.Errorf("remembered: %v", g.streams.short)
 		}
