@@ -155,8 +155,8 @@ func (w *ways) plan(ctx context.Context, previous []string) *discover.Plan {
 			site.Ways[i].Allowed, site.Ways[i].Reason = false, f.Why
 		}
 	}
-	held := func(url string) bool { return fetch.HasDictionary(ctx, w.showing(w.client), url) }
-	return site.Plan(&discover.Model{Previous: previous, Held: held})
+	hasDictionary := func(url string) bool { return fetch.HasDictionary(ctx, w.showing(w.client), url) }
+	return site.Plan(&discover.Model{Previous: previous, HasDictionary: hasDictionary})
 }
 
 // deciding returns the ways that are the primary sources of the site.

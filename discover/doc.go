@@ -43,7 +43,7 @@
 //     ([Model].Sweep).
 //
 // If the server sends a list as changes ([Way].SendsChanges), or the client has a dictionary for a
-// collection ([Model].Held), the cost is the cost of the changes. A collection that the
+// collection ([Model].HasDictionary), the cost is the cost of the changes. A collection that the
 // server sends as changes also shows which pages were deleted.
 //
 // The first sync and the refresh are chosen separately. If refreshes use a different way than the

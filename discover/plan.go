@@ -22,9 +22,9 @@ type Model struct {
 	// Sweep is the number of refreshes after which a way that does not report deletions is
 	// read from the start. If zero, 7.
 	Sweep int
-	// Held reports whether the client has a dictionary for a URL, so the server sends only the
+	// HasDictionary reports whether the client has a dictionary for a URL, so the server sends only the
 	// changes of its document (RFC 9842). If nil, the client has no dictionaries.
-	Held func(url string) bool
+	HasDictionary func(url string) bool
 	// Previous lists the ways by which the site was read before. Reading the site by another way
 	// costs a first sync. If empty, the site is new, and the first sync is part of the plan.
 	Previous []string
@@ -39,8 +39,8 @@ func (m *Model) orDefault() Model {
 	out.Header = cmp.Or(max(0, out.Header), 600)
 	out.Rounds = cmp.Or(max(0, out.Rounds), 10)
 	out.Sweep = cmp.Or(max(0, out.Sweep), 7)
-	if out.Held == nil {
-		out.Held = func(string) bool { return false }
+	if out.HasDictionary == nil {
+		out.HasDictionary = func(string) bool { return false }
 	}
 	return out
 }
@@ -136,7 +136,7 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 		if w.Offer == nil {
 			continue
 		}
-		whole := w.Offer.Collection != "" && p.Held(w.Offer.Collection)
+		whole := w.Offer.Collection != "" && p.HasDictionary(w.Offer.Collection)
 		w.Offer = p.coded(&w, whole)
 		q := p.alone(&w)
 		plan.Quotes = append(plan.Quotes, Quote{w.Protocol, q.first.cost(), q.again.cost()})
@@ -166,7 +166,7 @@ const codedHead, codedEntry, codedPage = 200, 80, 300
 // the client has one for the whole collection; otherwise it will have one for the list of the way.
 func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 	c, most := *w.Offer, codedHead*w.Offer.Moved.Requests
-	if (whole || w.SendsChanges || p.Held(c.Entry)) && c.Moved.Bytes > most {
+	if (whole || w.SendsChanges || p.HasDictionary(c.Entry)) && c.Moved.Bytes > most {
 		c.Moved.Bytes = most
 		c.Each.Bytes += codedEntry
 	}
@@ -180,7 +180,7 @@ func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 func (p *planner) alone(w *Way) *quote {
 	n, o := p.site.pages(w), w.Offer
 	q := &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
-	q.coded = o.Collection != "" && (w.SendsChanges || p.Held(o.Collection))
+	q.coded = o.Collection != "" && (w.SendsChanges || p.HasDictionary(o.Collection))
 	q.again = loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves).add(loadOf(o.Each), p.Changed*n)
 	return q
 }

@@ -131,13 +131,13 @@ func TestPlan(t *testing.T) {
 		{
 			"the last snapshot is a dictionary",
 			[]discover.Way{scp(), tct(), openfeeder(), web()},
-			&discover.Model{Rounds: 50, Previous: []string{"scp", "tct-01"}, Held: func(u string) bool { return u == "all" }},
+			&discover.Model{Rounds: 50, Previous: []string{"scp", "tct-01"}, HasDictionary: func(u string) bool { return u == "all" }},
 			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl",
 		},
 		{
 			"the last list is a dictionary",
 			[]discover.Way{scp(), but(tct(), func(w *discover.Way) { w.Offer.Entry, w.Offer.Detail = "list", millrace.DetailBlocks })},
-			&discover.Model{Previous: []string{"scp", "tct-01"}, Sweep: 40, Held: func(u string) bool { return u == "list" }},
+			&discover.Model{Previous: []string{"scp", "tct-01"}, Sweep: 40, HasDictionary: func(u string) bool { return u == "list" }},
 			"scp fill tct-01", "tct-01",
 		},
 		{

@@ -14,14 +14,14 @@ import (
 type written struct {
 	net.Conn
 	writes []string
-	room   int
+	space  int
 }
 
 var errFull = errors.New("full")
 
 func (w *written) Write(b []byte) (int, error) {
-	n := min(len(b), w.room)
-	w.room -= n
+	n := min(len(b), w.space)
+	w.space -= n
 	w.writes = append(w.writes, string(b[:n]))
 	if n < len(b) {
 		return n, errFull
@@ -31,7 +31,7 @@ func (w *written) Write(b []byte) (int, error) {
 
 // Buffered bytes are sent with the next write.
 func TestHold(t *testing.T) {
-	w := &written{room: 1 << 20}
+	w := &written{space: 1 << 20}
 	c := &conn{Conn: w, l: new(limited)}
 	write := func(hold bool, s string, want ...string) {
 		t.Helper()
@@ -52,11 +52,11 @@ func TestHold(t *testing.T) {
 	write(false, "d", large[1:], "d")
 	write(false, "e", "e")
 
-	for room, want := range []int{0, 0, 0, 1, 2} { // want: bytes of "ij" that fit after "gh"
-		w.room = room
+	for space, want := range []int{0, 0, 0, 1, 2} { // want: bytes of "ij" that fit after "gh"
+		w.space = space
 		write(true, "gh")
-		if n, err := c.Write([]byte("ij")); n != want || room < 4 && !errors.Is(err, errFull) {
-			t.Errorf("with room for %d: %d, %v", room, n, err)
+		if n, err := c.Write([]byte("ij")); n != want || space < 4 && !errors.Is(err, errFull) {
+			t.Errorf("with space for %d: %d, %v", space, n, err)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestWholeBody(t *testing.T) {
 	body := bytes.Repeat([]byte("b"), bufferSize)
 	half := string(body[len(body)/2:])
 	for size, want := range map[string][]string{"": {half}, "4095": {half}, "4096": nil} {
-		w := &written{room: 1 << 20}
+		w := &written{space: 1 << 20}
 		c := &conn{Conn: w, l: new(limited)}
 		to := &collecting{httptest.NewRecorder(), c}
 		if size != "" {

@@ -30,20 +30,20 @@ type blockPath []int
 // its items, rows, lines or sentences; each piece is a whole block. If the position is not in
 // the page, part returns ErrInvalid.
 func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, rest blockPath, err error) {
-	room := most.characters
+	limit := most.characters
 	if most.bytes > 0 {
-		room = min(room, most.bytes)
+		limit = min(limit, most.bytes)
 	}
 	for {
-		out, rest, err := takeBlocks(blocks, at, room)
+		out, rest, err := takeBlocks(blocks, at, limit)
 		if err != nil {
 			return "", nil, err
 		}
-		if s := millrace.Markdown(out); most.holds(s) || room <= 1 {
+		if s := millrace.Markdown(out); most.holds(s) || limit <= 1 {
 			return s, rest, nil
 		}
 		// The Markdown is larger than estimated, so try again with less.
-		room = room * 3 / 4
+		limit = limit * 3 / 4
 	}
 }
 
@@ -72,12 +72,12 @@ func size(blocks ...millrace.Block) int { return utf8.RuneCountInString(millrace
 // listGap is the size of the separator between two lists, without line ends.
 const listGap = len("<!-- -->") + 2
 
-func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace.Block, rest blockPath, err error) {
+func takeBlocks(blocks []millrace.Block, at blockPath, limit int) (out []millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(blocks))
 	if err != nil {
 		return nil, nil, err
 	}
-	full := room
+	full := limit
 	for ; i < len(blocks); i, sub = i+1, nil {
 		b := blocks[i]
 		if len(sub) == 0 {
@@ -85,15 +85,15 @@ func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace
 			if b.Type == millrace.ListBlock && len(out) > 0 && out[len(out)-1].Type == millrace.ListBlock {
 				n += listGap
 			}
-			if n <= room {
-				out, room = append(out, b), room-n
+			if n <= limit {
+				out, limit = append(out, b), limit-n
 				continue
 			}
-			if len(out) > 0 && (n <= full || room < full/2) {
+			if len(out) > 0 && (n <= full || limit < full/2) {
 				return back(out, i)
 			}
 		}
-		head, left, err := takeBlock(b, sub, room)
+		head, left, err := takeBlock(b, sub, limit)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -101,7 +101,7 @@ func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace
 		if left != nil {
 			return out, left.below(i), nil
 		}
-		room = max(0, room-size(head))
+		limit = max(0, limit-size(head))
 	}
 	return out, nil, nil
 }
@@ -121,34 +121,34 @@ func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 
 // takeBlock returns the first part of an oversized block after a position, and the position of
 // the rest.
-func takeBlock(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
+func takeBlock(b millrace.Block, at blockPath, limit int) (head millrace.Block, rest blockPath, err error) {
 	if oversized(b) {
-		return takeText(plain(b), at, room, false)
+		return takeText(plain(b), at, limit, false)
 	}
 	switch b.Type {
 	case millrace.CodeBlock:
-		return takeText(b, at, room-len(b.Language)-10, true)
+		return takeText(b, at, limit-len(b.Language)-10, true)
 	case millrace.TextBlock:
-		return takeText(b, at, room, false)
+		return takeText(b, at, limit, false)
 	case millrace.ListBlock, millrace.DefinitionsBlock:
-		return takeItems(b, at, room)
+		return takeItems(b, at, limit)
 	case millrace.TableBlock:
-		return takeRows(b, at, room)
+		return takeRows(b, at, limit)
 	case millrace.QuoteBlock, millrace.CalloutBlock, millrace.FootnoteBlock:
 		inner := b.Blocks
 		if b.Type != millrace.FootnoteBlock && b.Text != "" {
 			inner = append([]millrace.Block{{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}}, inner...)
 			b.Text, b.Spans = "", nil
 		}
-		b.Blocks, rest, err = takeBlocks(inner, at, room-utf8.RuneCountInString(b.Title)-6)
+		b.Blocks, rest, err = takeBlocks(inner, at, limit-utf8.RuneCountInString(b.Title)-6)
 		if rest != nil {
 			b.Cite = ""
 		}
 		return b, rest, err
 	case millrace.MathBlock:
-		return takeText(millrace.Block{Type: millrace.CodeBlock, Text: b.Text, Language: b.Language}, at, room-20, true)
+		return takeText(millrace.Block{Type: millrace.CodeBlock, Text: b.Text, Language: b.Language}, at, limit-20, true)
 	}
-	return takeText(plain(b), at, room, false)
+	return takeText(plain(b), at, limit, false)
 }
 
 // plain returns a block reduced to its text.
@@ -194,7 +194,7 @@ func aroundOf(blocks []millrace.Block) (most int) {
 
 // takeItems returns the first items of a list. It returns an item with too much markup as
 // text.
-func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
+func takeItems(b millrace.Block, at blockPath, limit int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Items))
 	if err != nil {
 		return b, nil, err
@@ -210,8 +210,8 @@ func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, r
 		one := b
 		if len(sub) == 0 {
 			one.Items = items[i : i+1]
-			if n := size(one); n <= room {
-				b.Items, room = append(b.Items, items[i]), room-n
+			if n := size(one); n <= limit {
+				b.Items, limit = append(b.Items, items[i]), limit-n
 				continue
 			}
 			if len(b.Items) > 0 {
@@ -221,14 +221,14 @@ func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, r
 		it := items[i]
 		if aroundItem(it) > mostAround {
 			one.Items = items[i : i+1]
-			return takeOne(one, sub, room, i, len(items))
+			return takeOne(one, sub, limit, i, len(items))
 		}
 		inner := it.Blocks
 		text := it.Text != ""
 		if text {
 			inner = append([]millrace.Block{{Type: millrace.TextBlock, Text: it.Text, Spans: it.Spans}}, inner...)
 		}
-		taken, left, err := takeBlocks(inner, sub, room-utf8.RuneCountInString(it.Term)-12)
+		taken, left, err := takeBlocks(inner, sub, limit-utf8.RuneCountInString(it.Term)-12)
 		if err != nil {
 			return b, nil, err
 		}
@@ -241,19 +241,19 @@ func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, r
 			return b, left.below(i), nil
 		}
 		one.Items = []millrace.Item{it}
-		room = max(0, room-size(one))
+		limit = max(0, limit-size(one))
 	}
 	return b, nil, nil
 }
 
 // takeRows returns the first rows of a table, with its header. It returns a row that is too
 // large as text.
-func takeRows(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
+func takeRows(b millrace.Block, at blockPath, limit int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Rows))
 	if err != nil {
 		return b, nil, err
 	}
-	rows, full := b.Rows, room
+	rows, full := b.Rows, limit
 	if i > 0 {
 		b.Caption = ""
 	}
@@ -266,22 +266,22 @@ func takeRows(b millrace.Block, at blockPath, room int) (head millrace.Block, re
 		b.Rows = [][]millrace.Cell{header}
 	}
 	begin := len(b.Rows)
-	room -= size(b)
+	limit -= size(b)
 	for ; i < len(rows) && len(sub) == 0; i++ {
 		n := rowSize(rows[i])
-		if n > room {
+		if n > limit {
 			if len(b.Rows) > begin {
 				return b, blockPath{i}, nil
 			}
 			break
 		}
-		b.Rows, room = append(b.Rows, rows[i]), room-n
+		b.Rows, limit = append(b.Rows, rows[i]), limit-n
 	}
 	if i == len(rows) {
 		return b, nil, nil
 	}
 	row := millrace.Block{Type: millrace.TableBlock, Rows: rows[i : i+1]}
-	return takeOne(row, sub, max(room, full/2), i, len(rows))
+	return takeOne(row, sub, max(limit, full/2), i, len(rows))
 }
 
 // rowSize returns the number of characters of a row as Markdown: the last line of a table

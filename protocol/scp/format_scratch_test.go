@@ -12,14 +12,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// full is a file on a disk with room for that number of bytes.
+// full is a file on a disk with space for that number of bytes.
 type full struct {
 	*os.File
-	room int
+	space int
 }
 
 func (f *full) WriteAt(b []byte, at int64) (int, error) {
-	if f.room -= len(b); f.room < 0 {
+	if f.space -= len(b); f.space < 0 {
 		return 0, errDisk
 	}
 	return f.File.WriteAt(b, at)
@@ -39,7 +39,7 @@ func (c *closing) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // With a scratch file, a collection is decoded only once, and the result is the same. If the
-// scratch file has no room, the collection is decoded again.
+// scratch file has no space, the collection is decoded again.
 func TestScratch(t *testing.T) {
 	file := snapshot(prose(500))
 	titles := func(c *Collection) (out []string, err error) {
@@ -52,13 +52,13 @@ func TestScratch(t *testing.T) {
 		return out, nil
 	}
 	for name, coded := range map[string][]byte{"": file, "zstd": packed(file), "gzip": zipped(file)} {
-		for _, room := range []int{1 << 30, len(file) - 1, 0} {
+		for _, space := range []int{1 << 30, len(file) - 1, 0} {
 			f, err := os.Create(filepath.Join(t.TempDir(), "plain"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := &closing{Reader: bytes.NewReader(coded)}
-			c, err := Open(r, int64(len(coded)), &OpenOptions{Scratch: &full{f, room}})
+			c, err := Open(r, int64(len(coded)), &OpenOptions{Scratch: &full{f, space}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,11 +71,11 @@ func TestScratch(t *testing.T) {
 			}
 			got, err := titles(c)
 			if d := cmp.Diff(want, got); d != "" || err != nil {
-				t.Errorf("%q, room for %d: %v %s", name, room, err, d)
+				t.Errorf("%q, space for %d: %v %s", name, space, err, d)
 			}
 			r.closed = true
-			if _, err := titles(c); errors.Is(err, errDisk) != (name == "" || room < len(file)) {
-				t.Errorf("%q, room for %d: decoded again: %v", name, room, err)
+			if _, err := titles(c); errors.Is(err, errDisk) != (name == "" || space < len(file)) {
+				t.Errorf("%q, space for %d: decoded again: %v", name, space, err)
 			}
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
