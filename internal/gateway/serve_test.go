@@ -207,8 +207,21 @@ func TestTooManyConnections(t *testing.T) {
 	<-started
 	idle := send("/healthz")
 	respond(idle, http.StatusOK)
-	second := send("/slow")
-	<-started
+	// Until the server has finished the response to the idle connection, it refuses others.
+	var second *bufio.Reader
+	var responds chan bool
+	for begun := false; !begun; {
+		second, responds = send("/slow"), make(chan bool, 1)
+		go func() {
+			_, _ = second.Peek(1)
+			responds <- true
+		}()
+		select {
+		case <-started:
+			begun = true
+		case <-responds:
+		}
+	}
 	if _, err := idle.ReadByte(); err == nil {
 		t.Error("the idle connection is open")
 	}
@@ -218,6 +231,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	close(release)
 	respond(slow, http.StatusOK)
+	<-responds
 	respond(second, http.StatusOK)
 	last := send("/healthz")
 	respond(last, http.StatusOK)
