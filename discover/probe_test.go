@@ -151,6 +151,9 @@ func probe(t *testing.T, url string, o *discover.Options) *discover.SiteReport {
 	if o.Protocols == nil {
 		o.Protocols = all.Protocols()
 	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Hour
+	}
 	s, err := discover.Probe(t.Context(), guarded(), url, o)
 	if err != nil {
 		t.Fatal(err)
