@@ -397,7 +397,7 @@ func (d *artifactWriter) Finish(ctx context.Context, head []byte, f millrace.Art
 			made.Gzip = inGzip
 		}
 		stored, err := d.set.server.code(ctx, c, made.Gzip == nil, func(w io.Writer) error {
-			_, err := io.CopyBuffer(w, io.MultiReader(bytes.NewReader(head), body), make([]byte, 256<<10))
+			_, err := io.Copy(w, io.MultiReader(bytes.NewReader(head), body))
 			return err
 		})
 		if err != nil {
@@ -438,13 +438,10 @@ func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.
 	if keep {
 		to = io.MultiWriter(sum, &size, &body)
 	}
-	buf := bufio.NewWriterSize(to, 256<<10)
-	enc, err := stream(c, buf)
+	buf := bufio.NewWriterSize(to, 64<<10)
+	err := s.enc.stream(c, buf, func(w io.Writer) error { return write(&stoppable{ctx, w}) })
 	if err == nil {
-		err = write(&stoppable{ctx, enc})
-	}
-	if err == nil {
-		err = errors.Join(enc.Close(), buf.Flush())
+		err = buf.Flush()
 	}
 	if err != nil {
 		return coded{}, fmt.Errorf("encode as %s: %w", codingTable[c].name, err)

@@ -149,6 +149,7 @@ type encoders struct {
 	turns                 chan struct{} // contains a value for each running encoder; capacity is the number of processors
 	gzip, brotli, buffers sync.Pool
 	inflaters             sync.Pool
+	streams               [codings]sync.Pool // encoders of documents
 	zstdOnce              sync.Once
 	zstd                  *zstd.Encoder
 }
@@ -239,26 +240,56 @@ func (e *encoders) inflate(w io.Writer, coded []byte) error {
 	return err
 }
 
-// stream returns an encoder that writes to w. Close ends the encoding and leaves w open.
-func stream(c coding, w io.Writer) (io.WriteCloser, error) {
+// stream encodes what write writes, and writes the result to w. It reuses encoders, because a new
+// one of zstd takes 8 MB.
+func (e *encoders) stream(c coding, w io.Writer, write func(io.Writer) error) error {
+	enc, _ := e.streams[c].Get().(streamEncoder)
+	if enc == nil {
+		var err error
+		if enc, err = newStream(c); err != nil {
+			return fmt.Errorf("%s encoder: %w", codingTable[c].name, err)
+		}
+	}
+	enc.Reset(w)
+	if err := write(enc); err != nil {
+		return err
+	}
+	if err := enc.Close(); err != nil {
+		return fmt.Errorf("%s encoder: %w", codingTable[c].name, err)
+	}
+	e.streams[c].Put(enc)
+	return nil
+}
+
+// streamEncoder is an encoder that can be used again after Close, which leaves the writer open.
+type streamEncoder interface {
+	io.WriteCloser
+	Reset(w io.Writer)
+}
+
+func newStream(c coding) (streamEncoder, error) {
 	switch c {
 	case gzipCoding:
-		return gzip.NewWriterLevel(w, gzipLevel)
+		return gzip.NewWriterLevel(nil, gzipLevel)
 	case brotliCoding:
 		// For lists of hashes, the output of V2 is smaller than that of NewWriterLevel and takes a
 		// seventh of the time. For prose, both are equal.
-		return brotli.NewWriterV2(w, brotliLevel), nil
+		return brotli.NewWriterV2(nil, brotliLevel), nil
 	case zstdCoding:
-		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
 			zstd.WithWindowSize(zstdWindow))
 	}
-	return plain{w}, nil
+	return new(plain), nil
 }
 
 // plain is the identity coding as an encoder.
 type plain struct{ io.Writer }
 
-func (plain) Close() error { return nil }
+func (p *plain) Reset(w io.Writer) { p.Writer = w }
+func (p *plain) Close() error {
+	p.Writer = nil
+	return nil
+}
 
 // buffer returns an empty buffer. free returns a buffer for reuse, unless it is larger than most
 // pages need.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -94,13 +93,9 @@ var errForeign = fmt.Errorf("made with another configuration: %w", millrace.ErrC
 const maxManifest = 1 << 30
 
 // encode returns the manifest in its stored form.
-func (m *manifest) encode() ([]byte, error) {
+func (m *manifest) encode(e *encoders) ([]byte, error) {
 	var b bytes.Buffer
-	w, err := stream(zstdCoding, &b)
-	if err == nil {
-		err = errors.Join(json.NewEncoder(w).Encode(m), w.Close())
-	}
-	if err != nil {
+	if err := e.stream(zstdCoding, &b, func(w io.Writer) error { return json.NewEncoder(w).Encode(m) }); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	return b.Bytes(), nil

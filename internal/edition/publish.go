@@ -306,7 +306,7 @@ var errCollected = errors.New("an artifact was deleted while the edition was bui
 
 // swap publishes a manifest if all of its artifacts exist.
 func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
-	raw, err := m.encode()
+	raw, err := m.encode(&s.enc)
 	if err != nil {
 		return stored, err
 	}

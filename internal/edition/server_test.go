@@ -264,7 +264,7 @@ func TestManifestOfAnother(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(m)
-		bad, err := m.encode()
+		bad, err := m.encode(new(encoders))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -393,7 +393,7 @@ func TestLogBeforeHorizon(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Cursor = "gone"
-	if site.manifest, err = m.encode(); err != nil {
+	if site.manifest, err = m.encode(new(encoders)); err != nil {
 		t.Fatal(err)
 	}
 	seq := site.set("/1", "changed")
