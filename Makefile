@@ -5,7 +5,7 @@ GORELEASER = github.com/goreleaser/goreleaser/v2@v2.16.0
 export CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # Not under the race detector: the data base, the coders and the parser of HTML share nothing and compute most of the time.
 UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... github.com/andybalholm/brotli/... golang.org/x/net/html/...
-RACE = go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
+RACE = CGO_ENABLED=1 go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
 # Where goroutines meet; of the command, the tests in which servers, pulls and watches run side by side; of the crawler and the
 # store, those of several at once.
 CONCURRENT = ./agent ./artifact/... ./discover ./internal/access ./internal/analytics ./internal/conns ./internal/edition ./internal/fetch ./internal/gateway \
