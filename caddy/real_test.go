@@ -27,7 +27,7 @@ func wordpress(t *testing.T, home string) string {
 	if err := os.Chmod(filepath.Dir(folder), 0o755); err != nil { // the server may run as another user
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bash, script, "--pages", "40", "--home", home, folder)
 	var says strings.Builder

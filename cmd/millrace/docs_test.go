@@ -185,7 +185,7 @@ func (d *docsPage) millrace(t *testing.T, args ...string) (output string) {
 	if args[0] == "up" {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var out, errs buffer
 	p := newProcess(environment(map[string]string{

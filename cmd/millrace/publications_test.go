@@ -165,7 +165,7 @@ func (s *shared) edit(t *testing.T, change func(texts map[string]string)) {
 			delete(want, server.hidden)
 		}
 		var diff string
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			got, host := textsOf(t, server.served)
 			if diff = cmp.Diff(want, got); diff == "" {
 				if host != server.host {

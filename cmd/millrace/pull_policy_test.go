@@ -447,7 +447,7 @@ func TestPullLongGap(t *testing.T) {
 		done <- run(ctx, []string{"pull", srv.URL, "--store", filepath.Join(t.TempDir(), "m.db"), "--allow-private"},
 			environment(map[string]string{"HOME": t.TempDir()}), strings.NewReader(""), io.Discard, &errs)
 	}()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(errs.String(), "gap=1m0s url="+srv.URL+"/llm-policy.json"); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(errs.String(), "gap=1m0s url="+srv.URL+"/llm-policy.json"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the log says\n%s", errs.String())
 		}

@@ -84,7 +84,7 @@ func (b *behind) paths() []string {
 // the previous edition.
 func (b *behind) published(t *testing.T, etag *string) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		code, header, _ := get(t, address(b.served)+"llm-pages.json", "If-None-Match", *etag)
 		if code != http.StatusNotModified {
 			*etag = header.Get("Etag")

@@ -34,7 +34,7 @@ func realSite(t *testing.T, name string, options ...string) (url, folder string)
 				t.Errorf("%s stop: %v\n%s", name, err, out)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		var says strings.Builder
 		cmd := exec.CommandContext(ctx, bash, slices.Concat([]string{script}, options, []string{folder})...)

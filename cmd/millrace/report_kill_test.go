@@ -39,7 +39,7 @@ func TestKillCosts(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 			if n, err := accounts(t, file); err == nil && n > booked {
 				break
 			}

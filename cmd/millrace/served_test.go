@@ -37,7 +37,7 @@ func serve(t *testing.T, args ...string) *served {
 	go func() { done <- p.run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)) }()
 	s.stop = sync.OnceValue(func() int { cancel(); return <-done })
 	t.Cleanup(func() { s.stop() })
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for {
 		if m := readyLine.FindStringSubmatch(s.out.String()); m != nil {
 			s.url = m[1]

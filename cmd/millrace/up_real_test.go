@@ -196,7 +196,7 @@ func TestRealUpKilled(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Microsecond) {
+		for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Microsecond) {
 			if _, err := os.Stat(filepath.Join(root, awaited)); err == nil {
 				break
 			}

@@ -36,7 +36,7 @@ func startUp(t *testing.T, args ...string) (u *upped, code int) {
 	go func() { done <- p.run(ctx, append([]string{"up", "--json"}, args...)) }()
 	u.stop = sync.OnceValue(func() int { cancel(); return <-done })
 	t.Cleanup(func() { u.stop() })
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for {
 		if json.Unmarshal([]byte(out.String()), &u.Report) == nil && u.Config != "" {
 			checkReport(t, []string{"up", "--json"}, out.String())

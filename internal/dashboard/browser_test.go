@@ -98,7 +98,7 @@ func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *windo
 		w.ctx, cancel = chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 		t.Cleanup(cancel)
 		var late context.CancelFunc
-		w.ctx, late = context.WithTimeout(w.ctx, 4*time.Minute)
+		w.ctx, late = context.WithTimeout(w.ctx, 10*time.Minute)
 		t.Cleanup(late)
 		w.dress(width, theme)
 		if err := chromedp.Listen(w.ctx, w.hear); err != nil {

@@ -129,7 +129,7 @@ func TestProxyStalledUpload(t *testing.T) {
 	}
 	defer c.Close()
 	_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x.test\r\nContent-Length: 100\r\n\r\nten bytes.")
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	got, err := io.ReadAll(c)
 	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
 		t.Errorf("%q %v", got, err)
@@ -185,7 +185,7 @@ func TestProxyUpgrades(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
 	_, _ = io.WriteString(c, "GET /a/ HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
 	r := bufio.NewReader(c)
 	resp, err := http.ReadResponse(r, nil)

@@ -288,7 +288,7 @@ func raw(t *testing.T, url, request string) string {
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	got, _ := io.ReadAll(c) // the error does not matter
 	return string(got)
 }
@@ -331,7 +331,7 @@ func TestProxyHome(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html")
 	}), proxy.Options{Base: "http://x.test/blog/", Hosts: []string{"x.test"}}, setup{base: "http://x.test/blog/"}, nil)
 	const index = `rel="index"`
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(5 * time.Minute); ; {
 		resp, _ := send(t, "GET", b.url+"/blog/en/?v=1", "", "Host", "x.test")
 		if strings.Contains(strings.Join(resp.Header["Link"], ","), index) {
 			break

@@ -195,7 +195,7 @@ func TestNobodyListens(t *testing.T) {
 		if !strings.Contains(got, `"code":-32601`) {
 			t.Error(got)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Error("it listens")
 	}
 }
@@ -230,7 +230,7 @@ func TestManySessions(t *testing.T) {
 	if sessions != 0 {
 		t.Errorf("%d sessions are left", sessions)
 	}
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before+50; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); runtime.NumGoroutine() > before+50; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
@@ -255,7 +255,7 @@ func TestClientGoes(t *testing.T) {
 		resp.Body.Close()
 		t.Fatal("it was answered")
 	}
-	for deadline := time.Now().Add(10 * time.Second); len(s.turns) > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); len(s.turns) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("its call goes on")
 		}
@@ -301,7 +301,7 @@ func TestKeysAndRates(t *testing.T) {
 	if err := lib.store.Keys().Revoke(t.Context(), "reader"); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_sites"}); err != nil {
 			break
 		}

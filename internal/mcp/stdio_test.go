@@ -31,7 +31,7 @@ func TestStdio(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("it goes on without a client")
 	}
 }
@@ -60,7 +60,7 @@ func TestHostileLines(t *testing.T) {
 				if (err != nil) != q.fail {
 					t.Errorf("%v", err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(5 * time.Minute):
 				t.Fatal("it does not end")
 			}
 			// Standard output contains only messages of the protocol.

@@ -30,7 +30,7 @@ const Pooler = "pgbouncer"
 const debian = "/usr/lib/postgresql/15/bin/"
 
 // startTimeout limits the time for a server to accept connections.
-const startTimeout = time.Minute
+const startTimeout = 5 * time.Minute
 
 // Cluster is a server with its own folder. It accepts connections on a socket in the folder,
 // without a password for the user "postgres", and with a password for other users.

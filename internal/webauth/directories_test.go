@@ -254,7 +254,7 @@ func TestDirectoryStorm(t *testing.T) {
 		slow := roundTrip(func(r *http.Request) (*http.Response, error) {
 			asked.Add(1)
 			select {
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 			case <-r.Context().Done():
 				return nil, r.Context().Err()
 			}

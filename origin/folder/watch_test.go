@@ -35,7 +35,7 @@ func watching(t *testing.T, f *Folder) (next func(what string), calls *atomic.In
 		t.Helper()
 		select {
 		case <-called:
-		case <-time.After(10 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatal("not reported: " + what)
 		}
 	}

@@ -93,7 +93,7 @@ func (r *real) must(err error) {
 
 func (r *real) sh(args ...string) string {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{script}, args...)...)
 	var errs bytes.Buffer

@@ -116,7 +116,8 @@ func TestRealCrash(t *testing.T) {
 	})
 }
 
-// TestRealPooler runs the suite through PgBouncer in transaction mode.
+// TestRealPooler runs the suite through PgBouncer in transaction mode. Unless at full length, it runs
+// the parts that use transactions of several statements.
 func TestRealPooler(t *testing.T) {
 	testkit.Real(t, pgcluster.Pooler)
 	c := cluster(t)
@@ -129,5 +130,9 @@ func TestRealPooler(t *testing.T) {
 		name, _ := create(t, c)
 		return pool(name)
 	}
-	storetest.Run(t, e)
+	parts := []string{"publication", "generation", "lease", "life", "fleet"}
+	if testkit.Soaking() {
+		parts = nil
+	}
+	storetest.Run(t, e, parts...)
 }

@@ -34,8 +34,9 @@ type testCase struct {
 	run  func(t *testing.T, f *fixture)
 }
 
-// Run runs the suite with a new store for each test case.
-func Run(t *testing.T, e Engine) {
+// Run runs the suite with a new store for each test case. If names of parts are given, it
+// runs only those.
+func Run(t *testing.T, e Engine, only ...string) {
 	parts := []struct {
 		name  string
 		cases []testCase
@@ -54,6 +55,9 @@ func Run(t *testing.T, e Engine) {
 		{"fleet", fleetCases()},
 	}
 	for _, part := range parts {
+		if len(only) > 0 && !slices.Contains(only, part.name) {
+			continue
+		}
 		t.Run(part.name, func(t *testing.T) {
 			for _, c := range part.cases {
 				t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
