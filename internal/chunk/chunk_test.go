@@ -245,7 +245,7 @@ func TestLong(t *testing.T) {
 		start := time.Now()
 		page := &millrace.Page{Blocks: []block{text(s)}}
 		n := len(Passages(page))
-		if d := time.Since(start); d > 20*time.Second {
+		if d := time.Since(start); d > 2*time.Minute {
 			t.Errorf("%d passages of %.10q took %v", n, s, d)
 		}
 		sound(t, page)

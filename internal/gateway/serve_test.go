@@ -138,7 +138,7 @@ func TestStopTimeout(t *testing.T) {
 	go func() { _, _ = http.Get("http://" + address + "/slow") }()
 	<-started
 	begin := time.Now()
-	if err := stop(); err != nil || time.Since(begin) > 5*time.Second {
+	if err := stop(); err != nil || time.Since(begin) > time.Minute {
 		t.Errorf("%v after %v", err, time.Since(begin))
 	}
 }
