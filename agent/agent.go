@@ -64,7 +64,8 @@ type Options struct {
 
 	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes that
 	// one pull receives, including headers. The next pull continues. The agent reads a file of many
-	// pages completely or not at all. If zero, there is no limit.
+	// pages completely or not at all, and stores at most ten times MaxBytes of such files. If zero,
+	// there is no limit.
 	MaxPages int
 	MaxBytes int64
 	// MaxDepth limits the number of links between the start of a crawl and a page. If zero, 30.

@@ -19,6 +19,9 @@ type budgetError struct{ quota string }
 // Error names the limit, such as "Options.MaxPages 100".
 func (e *budgetError) Error() string { return e.quota }
 
+// maxDecoded is the maximum ratio of the bytes in temporary files to the bytes received.
+const maxDecoded = 10
+
 // budget ends the pull of one site when it reaches a limit of the options. It is safe for
 // concurrent use.
 type budget struct {

@@ -152,6 +152,10 @@ type ReaderOptions struct {
 	// file, the error is ErrTooLarge, and no part of the file is applied. If zero, the limit of the
 	// protocol applies.
 	MaxList int64
+	// Quota is the maximum number of decoded bytes of files of many pages, such as collections of
+	// SCP, that one run fetches and stores in temporary files. For more, the error is ErrTooLarge.
+	// If zero, the limit of the protocol applies.
+	Quota int64
 	// Handshake makes the reader check that each page links to the document of the page that the
 	// list names. This takes one more request per document. If a page links to another document,
 	// the error is ErrInvalid. Only TCT draft-00 uses it, because only its pages link to their

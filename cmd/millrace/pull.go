@@ -37,7 +37,7 @@ type pullCommand struct {
 // pullLimitFlags holds the flags that limit the pull of a site.
 type pullLimitFlags struct {
 	MaxPages int           `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read completely, or not at all if the site declares that it has more pages than the limit."`
-	MaxBytes humanize.Size `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`
+	MaxBytes humanize.Size `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues (default: no limit; 1GB for watch --all)."`
 }
 
 func (c *pullLimitFlags) validate() error {

@@ -44,6 +44,10 @@ const (
 	maxPrinted = 1000            // maximum number of changes per printed batch
 	maxPosted  = 100             // maximum number of changes per posted batch
 
+	// maxFleetBytes is the default of --max-bytes with --all. It bounds the temporary files of a
+	// worker, because anybody may be on a long list of sites.
+	maxFleetBytes = 1_000_000_000
+
 	longestInterval = 365 * 24 * time.Hour
 )
 
@@ -193,6 +197,9 @@ func (c *watchCommand) prepare(p *process) error {
 	}
 	if c.Webhook == "" && c.Store == "" && c.WebhookSecretFile != "" {
 		return usageError("--webhook-secret-file: only valid with --webhook, or with --store for the webhooks of sites")
+	}
+	if c.All && c.MaxBytes == 0 {
+		c.MaxBytes = maxFleetBytes
 	}
 	return c.pullCommand.prepare(p)
 }

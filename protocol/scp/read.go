@@ -25,8 +25,6 @@ type ReaderOptions struct {
 	// Hosts lists hosts, with their ports, from which collections may be fetched in addition to the
 	// site's own. If nil, any public host is allowed, over https if the site uses https.
 	Hosts []string
-	// Quota is the maximum number of bytes of collections that one run fetches. If zero, 50 GB.
-	Quota int64
 	// Deltas is the number of deltas to apply before reading a new snapshot to find deletions;
 	// 0 = 7.
 	Deltas int
