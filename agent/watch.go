@@ -250,6 +250,20 @@ func errless[T any](list []T) iter.Seq2[T, error] {
 // run gives turns to goroutines until ctx ends.
 func (w *watch) run(ctx context.Context, tasks *sync.WaitGroup) {
 	tasks.Go(func() { w.renew(ctx) })
+	tasks.Go(func() {
+		tick := time.NewTicker(unfollowAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := w.unfollow(ctx); err != nil && ctx.Err() == nil {
+				w.a.o.Logger.Warn("could not look for removed sites", "err", err)
+			}
+		}
+	})
 	free := make(chan struct{}, w.a.o.Parallel)
 	for range w.a.o.Parallel {
 		free <- struct{}{}

@@ -164,3 +164,42 @@ func TestDeletePages(t *testing.T) {
 		}
 	}
 }
+
+// A removed site is no longer listened to.
+func TestUnfollow(t *testing.T) {
+	t.Parallel()
+	a, err := New(memory.New(nil), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := a.newWatch(&WatchOptions{})
+	fleet := a.store.Fleet()
+	var sites []store.FleetSite
+	for _, name := range []string{"kept", "paused", "removed", "removing"} {
+		sites = append(sites, store.FleetSite{URL: "https://" + name + ".example/"})
+	}
+	if _, err := fleet.Put(t.Context(), errless(sites)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var tasks sync.WaitGroup
+	ended := make(map[string]context.Context)
+	for _, s := range sites {
+		w.follow(ctx, &tasks, &turn{Turn: store.Turn{Site: s}, record: watchRecord{Quiet: time.Now().Add(time.Hour)}})
+		ended[s.URL] = w.sites[s.URL].ctx
+	}
+	query := func(i int) store.FleetQuery { return store.FleetQuery{Sites: []string{sites[i].URL}} }
+	_, paused := fleet.Pause(t.Context(), query(1), true)
+	_, removed := fleet.Remove(t.Context(), query(2), false)
+	_, removing := fleet.Remove(t.Context(), query(3), true)
+	if err := errors.Join(paused, removed, removing, w.unfollow(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range sites {
+		if gone := i >= 2; (ended[s.URL].Err() != nil) != gone || (w.sites[s.URL] == nil) != gone {
+			t.Errorf("%s: %v, %v", s.URL, ended[s.URL].Err(), w.sites[s.URL])
+		}
+	}
+	stop()
+	tasks.Wait()
+}

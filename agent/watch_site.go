@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,11 +18,16 @@ import (
 // maxFollowed is the maximum number of sites whose event streams and hubs one program listens to.
 const maxFollowed = 256
 
+// unfollowAfter is the maximum time for which a removed site is still listened to.
+const unfollowAfter = time.Minute
+
 // watchedSite is a site that may notify of changes.
 type watchedSite struct {
-	root   string // root URL of its origin
-	folder string // URL of the site in the fleet
-	hint   func() // notifies the fleet of a change
+	root   string          // root URL of its origin
+	folder string          // URL of the site in the fleet
+	hint   func()          // notifies the fleet of a change
+	ctx    context.Context // ends when the site is removed
+	stop   context.CancelFunc
 	pushed pushed
 
 	mu       sync.Mutex
@@ -85,6 +92,7 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 			panic("agent: the fleet has a site without a root: " + err.Error())
 		}
 		s = &watchedSite{root: root, folder: url, eventID: t.record.Event, quiet: t.record.Quiet}
+		s.ctx, s.stop = context.WithCancel(ctx)
 		s.hint = func() {
 			if err := w.fleet.Hint(ctx, url); err != nil && ctx.Err() == nil {
 				w.a.o.Logger.Warn("could not store the notification of a change", "site", url, "err", err)
@@ -93,7 +101,7 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 		}
 		w.sites[url] = s
 		tasks.Go(func() {
-			<-ctx.Done()
+			<-s.ctx.Done()
 			s.disconnect()
 			s.pushed.tasks.Wait()
 		})
@@ -102,11 +110,37 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 	if s == nil {
 		return
 	}
-	w.listen(ctx, s)
-	w.subscribe(ctx, s)
+	w.listen(s.ctx, s)
+	w.subscribe(s.ctx, s)
 	s.mu.Lock()
 	t.record.Quiet = s.quiet
 	s.mu.Unlock()
+}
+
+// unfollow ends the event streams and the subscriptions of removed sites.
+func (w *watch) unfollow(ctx context.Context) error {
+	w.mu.Lock()
+	followed := slices.Collect(maps.Keys(w.sites))
+	w.mu.Unlock()
+	if len(followed) == 0 {
+		return nil
+	}
+	listed := make(map[string]bool, len(followed))
+	for s, err := range w.fleet.Sites(ctx, store.FleetQuery{Sites: followed}) {
+		if err != nil {
+			return err
+		}
+		listed[s.URL] = !s.Removing
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, url := range followed {
+		if !listed[url] {
+			w.sites[url].stop()
+			delete(w.sites, url)
+		}
+	}
+	return nil
 }
 
 // listener is connected to the event stream of a site.
