@@ -15,7 +15,7 @@ import (
 type Savings struct {
 	From      time.Time       `json:"from,omitzero"` // start of the report; absent if it is the first record
 	To        time.Time       `json:"to,omitzero"`   // end of the report; absent if it is now
-	Pages     Pages           `json:"yardstick"`     // size of the site's pages, which the savings are computed with
+	Pages     Pages           `json:"page_sizes"`    // number and size of the pages of the site, with which the savings are computed
 	Total     Saved           `json:"total"`         // sum of all bots
 	Bots      []BotSaved      `json:"bots"`          // sums by bot, the most requests first
 	Protocols []ProtocolSaved `json:"protocols"`     // sums by protocol

@@ -46,7 +46,7 @@ func TestRealBrowserLags(t *testing.T) {
 		return []analytics.Lag{
 			{Exporter: "umami https://stats.example.com", Sent: 1_234_567, Ignored: 12},
 			{Exporter: "plausible https://plausible.a-rather-long-name-of-a-host.example.com:8443", Sent: 98_765},
-			{Exporter: "webhook https://hooks.example", Events: 678_901, Since: now.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: hooks.example is resting after 15 failures in a row; next try in 4m30s", Refused: 3, Lost: 4},
+			{Exporter: "webhook https://hooks.example", Events: 678_901, Since: now.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: hooks.example is paused after 15 failures in a row; next request in 4m30s", Refused: 3, Lost: 4},
 		}
 	}
 	b := newBoard(t, h.SiteOptions, now)

@@ -191,7 +191,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		machines,
 		{Label: "Requests", Figure: count(t.Events), Note: against(t.Events, t.Before)},
 		{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "needed no new copy"},
-		{Label: "Sent", Figure: size(t.Bytes), Note: "on the wire"},
+		{Label: "Sent", Figure: size(t.Bytes), Note: "compressed"},
 	}
 	if s := t.Saved; s != nil {
 		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "compared with HTML"}
