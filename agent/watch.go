@@ -145,11 +145,12 @@ type watch struct {
 	mu         sync.Mutex
 	turns      map[string]*turn        // by the names of their leases
 	sites      map[string]*watchedSite // with an event stream or a subscription, by URL
+	listening  map[string]*watchedSite // the one of each origin that listens to its event stream, by root URL
 }
 
 func (a *Agent) newWatch(o *WatchOptions) *watch {
 	w := &watch{
-		a: a, now: time.Now, worker: lease.NewHolder(), fleet: a.store.Fleet(), due: make(chan struct{}, 1), turns: make(map[string]*turn), sites: make(map[string]*watchedSite),
+		a: a, now: time.Now, worker: lease.NewHolder(), fleet: a.store.Fleet(), due: make(chan struct{}, 1), turns: make(map[string]*turn), sites: make(map[string]*watchedSite), listening: make(map[string]*watchedSite),
 	}
 	if o != nil {
 		w.o = *o

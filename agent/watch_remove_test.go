@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -163,6 +166,90 @@ func TestDeletePages(t *testing.T) {
 			t.Errorf("%d calls: %d pages, %d deleted, cursor %q, %v", calls, v.Site().Pages, deleted, c, err)
 		}
 	}
+}
+
+// hintedFleet is a fleet that reports hints.
+type hintedFleet struct {
+	store.Fleet
+	hints chan string
+}
+
+func (f hintedFleet) Hint(_ context.Context, site string) error {
+	f.hints <- site
+	return nil
+}
+
+// The sites of one origin share an event stream, which another one takes over when the first one is
+// removed.
+func TestSharedStream(t *testing.T) {
+	t.Parallel()
+	open := make(chan bool, 10)
+	events := make(chan string)
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/.well-known/openfeeder.json":
+			rw.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(rw, `{"version":"1.0","site":{"name":"x","url":"http://%s/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":[],"events":{"endpoint":"/events","type":"text/event-stream"}}`, r.Host)
+		case "/events":
+			rw.Header().Set("Content-Type", "text/event-stream")
+			_ = http.NewResponseController(rw).Flush()
+			open <- true
+			defer func() { open <- false }()
+			for {
+				select {
+				case <-r.Context().Done():
+					return
+				case id := <-events:
+					fmt.Fprintf(rw, "id: %s\nevent: page.updated\ndata: {\"url\":\"/a/\"}\n\n", id)
+					_ = http.NewResponseController(rw).Flush()
+				}
+			}
+		default:
+			http.NotFound(rw, r)
+		}
+	}))
+	defer srv.Close()
+	a, err := New(memory.New(nil), &Options{AllowPrivate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := a.newWatch(&WatchOptions{})
+	fleet := a.store.Fleet()
+	hints := make(chan string, 10)
+	w.fleet = hintedFleet{fleet, hints}
+	sites := []store.FleetSite{{URL: srv.URL + "/a/"}, {URL: srv.URL + "/b/"}}
+	if _, err := fleet.Put(t.Context(), errless(sites)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var tasks sync.WaitGroup
+	follow := func(i int) {
+		w.follow(ctx, &tasks, &turn{Turn: store.Turn{Site: sites[i]}, record: watchRecord{Event: "7"}})
+	}
+	follow(0)
+	if !<-open {
+		t.Fatal("the stream ends")
+	}
+	follow(1)
+	events <- "8"
+	if got := []string{<-hints, <-hints}; !slices.Contains(got, sites[0].URL) || !slices.Contains(got, sites[1].URL) {
+		t.Errorf("due: %v", got)
+	}
+	if _, err := fleet.Remove(t.Context(), store.FleetQuery{Sites: []string{sites[0].URL}}, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.unfollow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if <-open {
+		t.Error("two streams of one origin are open")
+	}
+	follow(1)
+	if !<-open {
+		t.Error("the other site does not listen")
+	}
+	stop()
+	tasks.Wait()
 }
 
 // A removed site is no longer listened to.

@@ -25,7 +25,7 @@ const unfollowAfter = time.Minute
 type watchedSite struct {
 	root   string          // root URL of its origin
 	folder string          // URL of the site in the fleet
-	hint   func()          // notifies the fleet of a change
+	hint   func()          // makes the site due
 	ctx    context.Context // ends when the site is removed
 	stop   context.CancelFunc
 	pushed pushed
@@ -93,12 +93,7 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 		}
 		s = &watchedSite{root: root, folder: url, eventID: t.record.Event, quiet: t.record.Quiet}
 		s.ctx, s.stop = context.WithCancel(ctx)
-		s.hint = func() {
-			if err := w.fleet.Hint(ctx, url); err != nil && ctx.Err() == nil {
-				w.a.o.Logger.Warn("could not store the notification of a change", "site", url, "err", err)
-			}
-			w.wake()
-		}
+		s.hint = func() { w.hint(ctx, url) }
 		w.sites[url] = s
 		tasks.Go(func() {
 			<-s.ctx.Done()
@@ -106,15 +101,44 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 			s.pushed.tasks.Wait()
 		})
 	}
+	if s != nil && w.listening[s.root] == nil {
+		w.listening[s.root] = s
+	}
+	listens := s != nil && w.listening[s.root] == s
 	w.mu.Unlock()
 	if s == nil {
 		return
 	}
-	w.listen(s.ctx, s)
+	if listens {
+		w.listen(s.ctx, s)
+	}
 	w.subscribe(s.ctx, s)
 	s.mu.Lock()
 	t.record.Quiet = s.quiet
 	s.mu.Unlock()
+}
+
+// hint makes sites due.
+func (w *watch) hint(ctx context.Context, urls ...string) {
+	for _, url := range urls {
+		if err := w.fleet.Hint(ctx, url); err != nil && ctx.Err() == nil {
+			w.a.o.Logger.Warn("could not store the notification of a change", "site", url, "err", err)
+		}
+	}
+	w.wake()
+}
+
+// hintAll makes all followed sites of an origin due.
+func (w *watch) hintAll(ctx context.Context, root string) {
+	var urls []string
+	w.mu.Lock()
+	for url, s := range w.sites {
+		if s.root == root {
+			urls = append(urls, url)
+		}
+	}
+	w.mu.Unlock()
+	w.hint(ctx, urls...)
 }
 
 // unfollow ends the event streams and the subscriptions of removed sites.
@@ -135,9 +159,12 @@ func (w *watch) unfollow(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, url := range followed {
-		if !listed[url] {
-			w.sites[url].stop()
+		if s := w.sites[url]; !listed[url] {
+			s.stop()
 			delete(w.sites, url)
+			if w.listening[s.root] == s {
+				delete(w.listening, s.root) // the next turn of another site of the origin listens
+			}
 		}
 	}
 	return nil
@@ -177,7 +204,10 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 		go func() {
 			defer close(e.ended)
 			defer client.CloseIdleConnections()
-			err := proto.Notify(inner, client.HTTP(), s.root, o, s.lastEvent(), s.changed)
+			err := proto.Notify(inner, client.HTTP(), s.root, o, s.lastEvent(), func(eventID string) {
+				s.changed(eventID)
+				w.hintAll(inner, s.root)
+			})
 			if inner.Err() != nil {
 				return
 			}
@@ -219,12 +249,11 @@ func (s *watchedSite) disconnect() {
 	}
 }
 
-// changed handles an event that reports a change of the site.
+// changed records the ID of an event.
 func (s *watchedSite) changed(eventID string) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.eventID = eventID
-	s.mu.Unlock()
-	s.hint()
 }
 
 // lastEvent returns the ID of the last event.
