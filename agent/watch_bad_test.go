@@ -14,7 +14,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fleetnet"
-	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 )
 
@@ -137,7 +136,7 @@ func TestFleetRate(t *testing.T) {
 			f := newFleetTest(t, 20, 0, 10*time.Minute, nil)
 			defer f.net.Close()
 			stops := []func(){f.start(&worker{requests: w.requests, bytes: w.bytes}), f.start(&worker{requests: w.requests, bytes: w.bytes})}
-			length := time.Duration(testkit.Size(15, 60, 60)) * time.Minute
+			const length = time.Hour
 			time.Sleep(length)
 			stats, err := f.store.Fleet().Stats(t.Context())
 			for _, stop := range stops {
