@@ -165,7 +165,7 @@ func (o *output) commitFiles() error {
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}
-	return o.batch.Place(journalName)
+	return o.batch.Rename(journalName)
 }
 
 // same reports whether a file has these bytes.

@@ -11,7 +11,7 @@ import (
 )
 
 // A Batch replaces many files of a folder with few syncs. New files have temporary names
-// until Place, which makes them durable before it renames the first one. Therefore a
+// until Rename, which makes them durable before it renames the first one. Therefore a
 // power cut leaves each file old or new, never partial. A Batch is not safe for
 // concurrent use.
 type Batch struct {
@@ -61,15 +61,15 @@ func (b *Batch) Create() (f *os.File, temp string, err error) {
 	return f, temp, err
 }
 
-// Add adds a closed temporary file, which Place renames to name. It returns true if the batch is
-// full and the caller must call Place.
+// Add adds a closed temporary file, which Rename renames to name. It returns true if the batch is
+// full and the caller must call Rename.
 func (b *Batch) Add(temp, name string, size int64) (full bool) {
 	b.added = append(b.added, rename{temp, name})
 	b.size += size
 	return len(b.added) >= batchFiles || b.size >= batchBytes
 }
 
-// Added calls f with the name of each file that was added since the last Place.
+// Added calls f with the name of each file that was added since the last Rename.
 func (b *Batch) Added(f func(name string)) {
 	for _, r := range b.added {
 		f(r.name)
@@ -79,9 +79,9 @@ func (b *Batch) Added(f func(name string)) {
 // Changed makes Sync and Commit sync a file that was changed or removed without the batch.
 func (b *Batch) Changed(name string) { b.unsynced = append(b.unsynced, name) }
 
-// Place makes the added files and the files in first durable, and then renames the added files. It
+// Rename makes the added files and the files in first durable, and then renames the added files. It
 // creates missing folders.
-func (b *Batch) Place(first ...string) error {
+func (b *Batch) Rename(first ...string) error {
 	if len(b.added) == 0 {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (b *Batch) Commit(temp, name string) error {
 	return b.sync([]string{name})
 }
 
-// Discard removes the files that were added since the last Place.
+// Discard removes the files that were added since the last Rename.
 func (b *Batch) Discard() error {
 	var err error
 	for _, r := range b.added {

@@ -59,12 +59,12 @@ func batch(dir string, size int64) error {
 	for i := range 2*fewFiles + 1 {
 		temp, err := put(fmt.Sprint("file ", i))
 		if err == nil && b.Add(temp, fmt.Sprintf("%d/file", i), size) {
-			err = b.Place()
+			err = b.Rename()
 		}
 		if err != nil {
 			return err
 		}
 	}
 	temp, err := put("complete")
-	return errors.Join(err, b.Place(), b.Commit(temp, "record"))
+	return errors.Join(err, b.Rename(), b.Commit(temp, "record"))
 }

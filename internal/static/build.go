@@ -395,7 +395,7 @@ func (b *Build) renameFiles() error {
 	if _, err := b.journal.WriteString(names.String()); err != nil {
 		return err
 	}
-	return b.files.Place(journalName)
+	return b.files.Rename(journalName)
 }
 
 // refuse reports a file that the build cannot write. The existing file or folder of that name
