@@ -84,9 +84,9 @@ func (s Site) At(seq uint64) Cursor {
 	return Cursor(s.Epoch + ":" + strconv.FormatUint(seq, 10))
 }
 
-// Place returns the sequence number of a cursor. It is the inverse of [Site.At], and also accepts
-// cursors of earlier epochs. If the cursor belongs to another log, Place returns ErrConflict.
-func (s Site) Place(c Cursor) (uint64, error) {
+// SeqOf returns the sequence number of a cursor. It is the inverse of [Site.At], and also accepts
+// cursors of earlier epochs. If the cursor belongs to another log, SeqOf returns ErrConflict.
+func (s Site) SeqOf(c Cursor) (uint64, error) {
 	epoch, number, _ := strings.Cut(string(c), ":")
 	seq, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || !s.Has(epoch, seq) {

@@ -135,7 +135,7 @@ func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 			return t.sent, err
 		}
 		site := v.Site()
-		if at, err := site.Place(t.at.Cursor); err == nil && at > site.Seq {
+		if at, err := site.SeqOf(t.at.Cursor); err == nil && at > site.Seq {
 			return t.sent, nil // another process has sent from a newer view
 		}
 		if o.Terms != nil && t.at.Cursor != site.At(site.Seq) {

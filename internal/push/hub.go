@@ -31,7 +31,7 @@ func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 	}
 	site := v.Site()
 	now := []byte(site.At(site.Seq))
-	if last, err := site.Place(millrace.Cursor(stored)); err == nil && last >= site.Seq {
+	if last, err := site.SeqOf(millrace.Cursor(stored)); err == nil && last >= site.Seq {
 		return false, nil // another process may already have announced a newer edition
 	}
 	topics := p.Topics()

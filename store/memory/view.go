@@ -145,7 +145,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 		var from uint64
 		entries := v.entries("", byURL)
 		if since != "" {
-			if from, err = v.info.Place(since); err != nil {
+			if from, err = v.info.SeqOf(since); err != nil {
 				return nil, err
 			}
 			if from > v.seq || from < v.log.horizon {

@@ -24,9 +24,9 @@ func (g *generations) follow(what string, r *follower, v millrace.View, exp look
 	}
 	for c, err := range v.Changes(g.Context(), r.cursor) {
 		if errors.Is(err, millrace.ErrConflict) && r.cursor != "" {
-			place, elsewhere := v.Site().Place(r.cursor)
-			current := v.Site().At(place) == r.cursor && place == p.seq && p.edition.Number > 0
-			if elsewhere == nil && place <= v.Site().Seq && (current || !r.at.Before(g.horizon)) {
+			seq, elsewhere := v.Site().SeqOf(r.cursor)
+			current := v.Site().At(seq) == r.cursor && seq == p.seq && p.edition.Number > 0
+			if elsewhere == nil && seq <= v.Site().Seq && (current || !r.at.Before(g.horizon)) {
 				g.Errorf("%s: cursor %s of %v: %v", what, r.cursor, r.at, err)
 			}
 			r.cursor = ""

@@ -225,11 +225,11 @@ func (v *view) everything(ctx context.Context, yield func(millrace.Change, error
 }
 
 func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace.Change, error) bool) (more bool, err error) {
-	place, err := v.info.Place(c)
+	seq, err := v.info.SeqOf(c)
 	if err != nil {
 		return false, err
 	}
-	since := int64(place)
+	since := int64(seq)
 	if since > v.seq {
 		return false, fmt.Errorf("%w: cursor %q is ahead of this view; start over", millrace.ErrConflict, c)
 	}
