@@ -39,13 +39,13 @@ type member struct {
 
 // MemberError is the error for a value in the policy.
 type MemberError struct {
-	Place  string // file, line and column
-	Member string // dotted name, such as "policy.terms"
-	Err    error  // cause, without the position and the name
+	Position string // file, line and column
+	Member   string // dotted name, such as "policy.terms"
+	Err      error  // cause, without the position and the name
 }
 
 // Error returns "millrace.yaml:3:10: policy.terms: cause".
-func (e *MemberError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Place, e.Member, e.Err) }
+func (e *MemberError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Position, e.Member, e.Err) }
 
 // Unwrap returns the cause.
 func (e *MemberError) Unwrap() error { return e.Err }

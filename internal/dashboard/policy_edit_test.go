@@ -74,7 +74,7 @@ func TestPolicyForms(t *testing.T) {
 		want []string
 	}{
 		{
-			"policy/save", &config.MemberError{Place: "millrace.yaml:69:10", Member: "policy.terms", Err: errors.New(`"not a url" is not a URL`)},
+			"policy/save", &config.MemberError{Position: "millrace.yaml:69:10", Member: "policy.terms", Err: errors.New(`"not a url" is not a URL`)},
 			url.Values{"terms": {"not a url"}, "contact": {"typed@b.test"}, "requirements.link-back": {"1"}, "purposes.search": {refused}},
 			[]string{`Not saved: Terms: &#34;not a url&#34; is not a URL.<`, `value="not a url"`, `value="typed@b.test"`, `name="requirements.link-back" value="1" checked>`, `<select id="purposes.search" name="purposes.search"><option value="">not stated</option><option value="allowed">yes</option><option value="refused" selected>`},
 		},
