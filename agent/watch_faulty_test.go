@@ -123,8 +123,8 @@ func (s faultyFleet) Renew(ctx context.Context, d time.Duration, leases ...store
 	return worked(s.w, func() ([]store.Lease, error) { return s.Fleet.Renew(ctx, d, leases...) })
 }
 
-func (s faultyFleet) Place(ctx context.Context, t store.Turn, address string, rate float64) (store.Turn, error) {
-	return worked(s.w, func() (store.Turn, error) { return s.Fleet.Place(ctx, t, address, rate) })
+func (s faultyFleet) SetAddress(ctx context.Context, t store.Turn, address string, rate float64) (store.Turn, error) {
+	return worked(s.w, func() (store.Turn, error) { return s.Fleet.SetAddress(ctx, t, address, rate) })
 }
 
 func (s faultyFleet) Done(ctx context.Context, l store.Lease, site string, r store.TurnResult) error {

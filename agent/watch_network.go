@@ -59,9 +59,9 @@ func machine(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// placed looks up the address of the host of a turn, and moves the turn to the group of that
+// setAddress looks up the address of the host of a turn, and moves the turn to the group of that
 // address. A host with several addresses keeps its address while it is one of them.
-func (w *watch) placed(ctx context.Context, t *turn) error {
+func (w *watch) setAddress(ctx context.Context, t *turn) error {
 	addrs, err := w.resolve(ctx, t.Site.Host)
 	if err != nil || len(addrs) == 0 {
 		return ctx.Err() // the pull reports the error
@@ -79,7 +79,7 @@ func (w *watch) placed(ctx context.Context, t *turn) error {
 		return nil
 	}
 	slices.Sort(names)
-	moved, err := w.fleet.Place(ctx, t.Turn, names[0], rates[names[0]])
+	moved, err := w.fleet.SetAddress(ctx, t.Turn, names[0], rates[names[0]])
 	if err == nil {
 		t.Turn = moved
 	}

@@ -112,9 +112,9 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	t.timer = time.AfterFunc(time.Until(t.until), func() { lost(errLost) })
 	defer t.timer.Stop()
 	if !t.Site.Removing { // which sends no request
-		if err := w.placed(inner, t); err != nil {
+		if err := w.setAddress(inner, t); err != nil {
 			if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
-				log.Warn("could not place the host of a site", "err", err)
+				log.Warn("could not record the address of a host", "err", err)
 			}
 			return
 		}
@@ -213,7 +213,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
 	delay, gap := w.gap(ctx, t, root, r)
-	l.NotBefore, l.Gap = asked(r, r.Err, l.Ended), gap
+	l.NotBefore, l.Gap = nextAllowed(r, r.Err, l.Ended), gap
 	again := t.record.Failures > 0
 	down := l.Failed && errors.Is(r.Err, millrace.ErrUnavailable) && r.Added+r.Updated+r.Unchanged == 0
 	if down {
@@ -372,9 +372,9 @@ func (s turnStore) Site(ctx context.Context, name, base string) (store.Site, err
 	return site.Ending(s.t.Lease, s.t.Site.URL, r), nil
 }
 
-// asked returns the earliest time at which the site allows the next pull. The zero time means no
+// nextAllowed returns the earliest time at which the site allows the next pull. The zero time means no
 // restriction.
-func asked(r *Report, err error, now time.Time) time.Time {
+func nextAllowed(r *Report, err error, now time.Time) time.Time {
 	var at time.Time
 	if r.GoOn != nil {
 		at = *r.GoOn

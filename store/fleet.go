@@ -44,14 +44,14 @@ type Fleet interface {
 	Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []Turn, next time.Time, err error)
 	// Renew extends the leases of groups, and returns those that are still valid.
 	Renew(ctx context.Context, d time.Duration, leases ...Lease) ([]Lease, error)
-	// Place records the address of the host of a turn, such as "192.0.2.1". Hosts with the same
+	// SetAddress records the address of the host of a turn, such as "192.0.2.1". Hosts with the same
 	// address share a group. If rate is positive, the address is the name of a network that many
-	// hosts share, and rate is its limit in requests a second. If the address has changed, Place
+	// hosts share, and rate is its limit in requests a second. If the address has changed, SetAddress
 	// moves the host to the group of the new address, and returns the turn with the lease of that
-	// group. If another worker has that lease, or the delay of that group is not over, Place ends
+	// group. If another worker has that lease, or the delay of that group is not over, SetAddress ends
 	// the turn. The site stays due, and the error is ErrConflict with the code "group-busy". A host
 	// moves at most three times a day, and then stays in its last group.
-	Place(ctx context.Context, t Turn, address string, rate float64) (Turn, error)
+	SetAddress(ctx context.Context, t Turn, address string, rate float64) (Turn, error)
 	// Done ends a turn and releases the lease of the group. The next turn of the group begins after
 	// the longest Delay of its hosts. If the lease was lost, Done changes nothing and returns
 	// ErrConflict. If the site was removed, Done returns no error.

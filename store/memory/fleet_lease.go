@@ -166,7 +166,7 @@ func (s *site) Ending(l store.Lease, turn string, o store.TurnResult) store.Site
 }
 
 // Place implements [store.Fleet].
-func (f *fleet) Place(ctx context.Context, t store.Turn, address string, rate float64) (store.Turn, error) {
+func (f *fleet) SetAddress(ctx context.Context, t store.Turn, address string, rate float64) (store.Turn, error) {
 	var busy error
 	err := f.store.change(ctx, store.Lease{}, "place "+t.Site.Host, func() error {
 		g, err := f.held(t.Lease)

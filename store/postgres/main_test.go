@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dsn := os.Getenv(storetest.CrashPlace); dsn != "" {
+	if dsn := os.Getenv(storetest.CrashLocation); dsn != "" {
 		s, err := Open(context.Background(), dsn, nil)
 		if err == nil {
 			err = storetest.WriteForever(context.Background(), s)
@@ -94,7 +94,7 @@ func (c *counted) written(_ testing.TB, s store.Store) int64 {
 // engine returns the engine on a server.
 func engine(c *pgcluster.Cluster) storetest.Engine {
 	var all counted
-	return storetest.Engine{Durable: true, Open: all.open, Writes: all.written, Place: func(t testing.TB) string {
+	return storetest.Engine{Durable: true, Open: all.open, Writes: all.written, Location: func(t testing.TB) string {
 		_, dsn := create(t, c)
 		return dsn
 	}}
@@ -126,7 +126,7 @@ func TestRealPooler(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := engine(c)
-	e.Place = func(t testing.TB) string {
+	e.Location = func(t testing.TB) string {
 		name, _ := create(t, c)
 		return pool(name)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	for variable, run := range map[string]func(path string) error{storetest.CrashPlace: writeForever, usageChild: recordForever} {
+	for variable, run := range map[string]func(path string) error{storetest.CrashLocation: writeForever, usageChild: recordForever} {
 		if path := os.Getenv(variable); path != "" {
 			fmt.Fprintln(os.Stderr, run(path))
 			os.Exit(1)

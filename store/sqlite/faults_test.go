@@ -455,7 +455,7 @@ func fleetTurns(t *testing.T, fleet store.Fleet) {
 	if err != nil || len(turns) != 2 {
 		t.Fatal(turns, err)
 	}
-	turn, err := fleet.Place(ctx, turns[0], "192.0.2.1", 0)
+	turn, err := fleet.SetAddress(ctx, turns[0], "192.0.2.1", 0)
 	must(turn, err)
 	must(fleet.Renew(ctx, time.Minute, turn.Lease, turns[1].Lease))
 	must(nil, fleet.Defer(ctx, turn.Site.Host, time.Now().Add(time.Hour), "it does not respond"))

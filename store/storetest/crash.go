@@ -17,9 +17,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// CrashPlace is the name of an environment variable for [Crash]. If it is set, TestMain of a
-// test binary calls [WriteForever] with the store at the place in its value.
-const CrashPlace = "MILLRACE_TEST_CRASH_PLACE"
+// CrashLocation is the name of an environment variable for [Crash]. If it is set, TestMain of a
+// test binary calls [WriteForever] with the store at the location in its value.
+const CrashLocation = "MILLRACE_TEST_CRASH_LOCATION"
 
 // WriteForever applies batches to a store under a lease, and prints the number of each
 // acknowledged batch. It compacts and publishes in between. It returns only if an operation
@@ -107,7 +107,7 @@ func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	pages := make(map[string]string) // path to version
 	done := 0
 	for round := range rounds {
-		acked := Kill(t, CrashPlace, f.place, time.Duration(rng.IntN(25_000))*time.Microsecond)
+		acked := Kill(t, CrashLocation, f.location, time.Duration(rng.IntN(25_000))*time.Microsecond)
 		f.store, f.now = nil, time.Now().UTC().Truncate(time.Millisecond)
 		f.open()
 		done = f.verifyCrash(pages, done, acked)

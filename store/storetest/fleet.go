@@ -94,9 +94,9 @@ func (f *fixture) ended(t store.Turn, r store.TurnResult, kind error) {
 // placed places the host of a turn.
 func (f *fixture) placed(t store.Turn, address string, rate float64) store.Turn {
 	f.Helper()
-	out, err := f.store.Fleet().Place(f.Context(), t, address, rate)
+	out, err := f.store.Fleet().SetAddress(f.Context(), t, address, rate)
 	if err != nil {
-		f.Fatalf("place %s at %s: %v", t.Site.Host, address, err)
+		f.Fatalf("address %[2]s of %[1]s: %[3]v", t.Site.Host, address, err)
 	}
 	return out
 }

@@ -116,7 +116,7 @@ func (m *fleetModel) step(i int) {
 		}
 		var got [2]store.Turn
 		m.both(what, func(f store.Fleet, at int) (any, error) {
-			turn, err := f.Place(ctx, m.turns[n][at], address, rate)
+			turn, err := f.SetAddress(ctx, m.turns[n][at], address, rate)
 			if got[at] = turn; err != nil {
 				turn = store.Turn{}
 			}

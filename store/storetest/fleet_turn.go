@@ -153,8 +153,8 @@ func fleetGroupCases() []testCase {
 			a := f.placed(turns[0], "192.0.2.1", 0)
 			want(f, "unchanged", a.Lease, turns[0].Lease)
 			want(f, "address", a.Address, "192.0.2.1")
-			if _, err := f.store.Fleet().Place(t.Context(), turns[1], "192.0.2.1", 0); !errors.Is(err, millrace.ErrConflict) || millrace.ErrorCode(err) != "group-busy" {
-				t.Fatalf("place: %v", err)
+			if _, err := f.store.Fleet().SetAddress(t.Context(), turns[1], "192.0.2.1", 0); !errors.Is(err, millrace.ErrConflict) || millrace.ErrorCode(err) != "group-busy" {
+				t.Fatalf("set the address: %v", err)
 			}
 			f.ended(turns[1], store.TurnResult{}, millrace.ErrConflict)
 			want(f, "while one is pulled", len(f.lease("two", 5)), 0)
@@ -196,7 +196,7 @@ func fleetGroupCases() []testCase {
 			f.enlistHosts("a")
 			turn := f.turn("one", siteURL("a"))
 			f.pass(time.Minute)
-			if _, err := f.store.Fleet().Place(t.Context(), turn, "192.0.2.1", 0); millrace.ErrorCode(err) != "lease-lost" {
+			if _, err := f.store.Fleet().SetAddress(t.Context(), turn, "192.0.2.1", 0); millrace.ErrorCode(err) != "lease-lost" {
 				t.Error(err)
 			}
 			want(f, "address", f.turn("one", siteURL("a")).Address, "")
@@ -223,7 +223,7 @@ func fleetGroupCases() []testCase {
 			}
 			turns := f.lease("one", n)
 			for _, turn := range turns[:n-1] {
-				if _, err := f.store.Fleet().Place(t.Context(), turn, "192.0.2.1", 0); err != nil && millrace.ErrorCode(err) != "group-busy" {
+				if _, err := f.store.Fleet().SetAddress(t.Context(), turn, "192.0.2.1", 0); err != nil && millrace.ErrorCode(err) != "group-busy" {
 					t.Fatal(err)
 				}
 			}

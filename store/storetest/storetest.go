@@ -16,11 +16,11 @@ import (
 
 // Engine describes an engine. Only Open is required.
 type Engine struct {
-	// Open opens the store at a place, or creates it. now is the clock of the store.
-	Open func(t testing.TB, place string, now func() time.Time) store.Store
-	// Place returns a place without a store: a path or a DSN. If nil, the suite uses a path in
+	// Open opens the store at a location, or creates it. now is the clock of the store.
+	Open func(t testing.TB, location string, now func() time.Time) store.Store
+	// Location returns a location without a store: a path or a DSN. If nil, the suite uses a path in
 	// a temporary folder.
-	Place func(t testing.TB) string
+	Location func(t testing.TB) string
 	// Durable means that a closed store can be opened again.
 	Durable bool
 	// Writes returns the number of rows that the store has written. If nil, the suite skips
@@ -79,15 +79,15 @@ const (
 // fixture is a store with one site, one publication and a stopped clock.
 type fixture struct {
 	*testing.T
-	engine Engine
-	place  string
-	name   string       // name of the site
-	config store.Config // configuration of pub
-	store  store.Store
-	usage  store.Usage // of the store
-	site   store.Site
-	pub    store.Publication
-	ofSite bool // head returns the view of the site
+	engine   Engine
+	location string
+	name     string       // name of the site
+	config   store.Config // configuration of pub
+	store    store.Store
+	usage    store.Usage // of the store
+	site     store.Site
+	pub      store.Publication
+	ofSite   bool // head returns the view of the site
 
 	mu  sync.Mutex
 	now time.Time
@@ -103,10 +103,10 @@ func newFixture(t *testing.T, e Engine) *fixture {
 }
 
 func (f *fixture) setPlace() {
-	if f.engine.Place != nil {
-		f.place = f.engine.Place(f.T)
+	if f.engine.Location != nil {
+		f.location = f.engine.Location(f.T)
 	} else {
-		f.place = filepath.Join(f.TempDir(), "store")
+		f.location = filepath.Join(f.TempDir(), "store")
 	}
 }
 
@@ -139,7 +139,7 @@ func (f *fixture) pass(d time.Duration) {
 func (f *fixture) open() {
 	f.Helper()
 	if f.store == nil {
-		f.store = f.engine.Open(f.T, f.place, f.clock)
+		f.store = f.engine.Open(f.T, f.location, f.clock)
 		f.usage = f.store.Usage()
 	}
 	f.site = f.openSite(f.name, base)

@@ -300,7 +300,7 @@ func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 }
 
 // Place implements [store.Fleet].
-func (f fleet) Place(ctx context.Context, turn store.Turn, address string, rate float64) (store.Turn, error) {
+func (f fleet) SetAddress(ctx context.Context, turn store.Turn, address string, rate float64) (store.Turn, error) {
 	var busy error
 	out := turn
 	id, _ := groupOf(turn.Lease)
