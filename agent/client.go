@@ -45,8 +45,8 @@ func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	return fetch.New(o)
 }
 
-// showing returns a client that sends the keys of origins.
-func (a *Agent) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
+// withKeys returns a client that sends the keys of origins.
+func (a *Agent) withKeys(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
 
 // checkSignatures returns an error if the number of invalid signatures has risen above before.
 func (s *sitePull) checkSignatures(before int64) error {

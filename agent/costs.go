@@ -28,7 +28,7 @@ type costMeter struct {
 	mu       sync.Mutex
 	site     string // name in the store
 	protocol string
-	booked   store.Traffic
+	saved   store.Traffic
 	pages    store.Traffic // page counts, set when the pull ends
 	html     bool          // pages were received as HTML
 }
@@ -42,7 +42,7 @@ func measure(ctx context.Context, st store.Costs, client *fetch.Client, site str
 		for {
 			select {
 			case <-t.C:
-				m.book(ctx, m.wire())
+				m.save(ctx, m.wire())
 			case <-m.stop:
 				return
 			}
@@ -72,25 +72,25 @@ func (m *costMeter) wire() store.Traffic {
 	return store.Traffic{Requests: s.Requests, Conditional: s.Conditional, NotModified: s.NotModified, Received: s.Received()}
 }
 
-// book adds the part of total that is not in the store yet. A failure is not retried, so nothing is
+// save adds the part of total that is not in the store yet. A failure is not retried, so nothing is
 // counted twice, and does not stop the pull.
-func (m *costMeter) book(ctx context.Context, total store.Traffic) {
+func (m *costMeter) save(ctx context.Context, total store.Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	more := total
-	more.Sub(m.booked)
+	more.Sub(m.saved)
 	if more == (store.Traffic{}) || m.protocol == "" {
 		return
 	}
-	m.booked = total
+	m.saved = total
 	if err := m.costs.Add(ctx, m.site, m.protocol, more); err != nil {
 		m.log.Warn("could not save pull statistics", "err", err)
 	}
 }
 
-// see counts the pages of one way. known is the number of pages that the way confirms, or -1 if the
+// count adds the pages of one way. known is the number of pages that the way confirms, or -1 if the
 // way did not read the whole site.
-func (m *costMeter) see(name string, known int, rep *mirror.Report) {
+func (m *costMeter) count(name string, known int, rep *mirror.Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.html = m.html || name == Crawl || len(rep.Fallbacks) > 0
@@ -122,7 +122,7 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 		total.HTML, total.HTMLReceived, total.HTMLBytes = s.HTML, s.HTMLReceived, s.HTMLBytes
 	}
 	if total.Received > 0 { // otherwise no server has answered
-		m.book(ctx, total)
+		m.save(ctx, total)
 	}
 	all, err := m.costs.Of(ctx, m.site)
 	if err != nil {
@@ -135,8 +135,8 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 	return total, site
 }
 
-// settle ends the meter of a pull and reports the savings.
-func (s *sitePull) settle(ctx context.Context, failed bool) {
+// reportSavings ends the meter of a pull and reports the savings.
+func (s *sitePull) reportSavings(ctx context.Context, failed bool) {
 	ctx = context.WithoutCancel(ctx) // count the costs of an interrupted pull, too
 	total, known := s.costs.end(ctx, failed)
 	if known.Fetched == 0 && total.Pages > 0 {

@@ -39,7 +39,7 @@ func (s *sitePull) filler(names []string) filler {
 		}
 	}
 	fills = append(fills, fill{Crawl, func(ctx context.Context, url string) (*millrace.Page, error) {
-		return ingest.Page(ctx, s.showing(s.client), s.root, url)
+		return ingest.Page(ctx, s.withKeys(s.client), s.root, url)
 	}})
 	return func(ctx context.Context, ref millrace.Ref) (*millrace.Page, string, error) {
 		var first error

@@ -34,7 +34,7 @@ func (a *Agent) Page(ctx context.Context, pageURL string) (*millrace.Page, []pro
 			return nil, nil, err
 		}
 	}
-	p, err := ingest.Page(inner, a.showing(client), root, pageURL)
+	p, err := ingest.Page(inner, a.withKeys(client), root, pageURL)
 	if no := g.ended(); no != nil {
 		err = no
 	}

@@ -78,7 +78,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 		costs: measure(ctx, a.store.Costs(), client, root, a.o.Logger, costsEvery),
 	}
 	defer func() {
-		s.settle(ctx, err != nil)
+		s.reportSavings(ctx, err != nil)
 		stats := client.Stats()
 		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
 		if c := verifier.Counts(); c.Verified+c.Wrong+c.Unverified > 0 {
@@ -155,7 +155,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	show, end := s.progress(Progress{Site: root, Via: Crawl, Expected: expected, received: s.received})
 	defer end()
 	o := ingest.ResumeOptions(site, from)
-	o.Client, o.MaxPages, o.MaxDepth = s.showing(s.client), s.o.MaxPages, s.o.MaxDepth
+	o.Client, o.MaxPages, o.MaxDepth = s.withKeys(s.client), s.o.MaxPages, s.o.MaxDepth
 	if most := s.o.MaxTime; most > 0 { // leaves time to save the position of the crawl
 		o.MaxTime = max(1, most-time.Since(s.budget.start)-min(most/10, 5*time.Second))
 	}
@@ -277,7 +277,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	if err != nil || !complete {
 		known = -1
 	}
-	s.costs.see(name, known, rep)
+	s.costs.count(name, known, rep)
 	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // the other pages may have changed

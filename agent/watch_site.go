@@ -176,7 +176,7 @@ type listener struct {
 	ended  chan struct{}
 	client *fetch.Client
 	name   string // name of the protocol
-	booked store.Traffic
+	saved store.Traffic
 }
 
 // listen connects to the event stream of a site, if the site is readable and has one.
@@ -184,7 +184,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listener != nil {
-		s.listener.book(ctx, w, s.root)
+		s.listener.save(ctx, w, s.root)
 	}
 	if w.o.NoListen || ctx.Err() != nil || s.listener != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // ignores times too far in the future: the clock may have been wrong
 		return
@@ -215,22 +215,22 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.listener, s.quiet = nil, w.now().Add(listenAgain)
-			e.book(ctx, w, s.root)
+			e.save(ctx, w, s.root)
 		}()
 		return
 	}
 }
 
-// book adds the costs of listening to the store.
-func (e *listener) book(ctx context.Context, w *watch, site string) {
+// save adds the costs of listening to the store.
+func (e *listener) save(ctx context.Context, w *watch, site string) {
 	stats := e.client.Stats()
 	total := store.Traffic{Requests: stats.Requests, Received: stats.Received()}
 	more := total
-	more.Sub(e.booked)
+	more.Sub(e.saved)
 	if more == (store.Traffic{}) {
 		return
 	}
-	if e.booked = total; ctx.Err() == nil {
+	if e.saved = total; ctx.Err() == nil {
 		if err := w.a.store.Costs().Add(ctx, site, e.name, more); err != nil {
 			w.a.o.Logger.Warn("could not save event stream statistics", "err", err)
 		}

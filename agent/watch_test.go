@@ -46,10 +46,10 @@ func TestWatchGap(t *testing.T) {
 	}
 	now := time.Now()
 	again := now.Add(5 * time.Hour)
-	if got := asked(&Report{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
+	if got := nextAllowed(&Report{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
-	if got := asked(&Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
+	if got := nextAllowed(&Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
 }

@@ -45,9 +45,9 @@ type wayFailure struct {
 	Times int       `json:"times"` // failures in a row
 }
 
-// rests reports whether a failed way is not tried for now. After two failures in a row, it is tried
+// postponed reports whether a failed way is not tried for now. After two failures in a row, it is tried
 // again after an hour. This time doubles with each further failure, to at most a day.
-func (f wayFailure) rests(now time.Time) bool {
+func (f wayFailure) postponed(now time.Time) bool {
 	if f.Times < 2 || now.Before(f.Time) {
 		return false
 	}
@@ -84,7 +84,7 @@ func (w *ways) recall(ctx context.Context) error {
 		return nil
 	}
 	for _, f := range r.Failed {
-		if !f.rests(now) {
+		if !f.postponed(now) {
 			return nil
 		}
 	}
@@ -101,7 +101,7 @@ func (w *ways) recall(ctx context.Context) error {
 // probe finds the ways of the site. If quick, it stops when the best way is certain.
 func (w *ways) probe(ctx context.Context, quick bool) error {
 	options := w.policy.options
-	site, err := discover.Probe(ctx, w.showing(w.client), w.root, &discover.Options{
+	site, err := discover.Probe(ctx, w.withKeys(w.client), w.root, &discover.Options{
 		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Logger: w.o.Logger,
 		MaxBytes: w.o.MaxBytes / 4, // leave most of the quota for the pages
 		Quick:    quick, PolicyKnown: true,
@@ -112,7 +112,7 @@ func (w *ways) probe(ctx context.Context, quick bool) error {
 	w.o.Logger.Debug("probed the site", "site", w.root, "requests", site.Spent.Requests, "bytes", site.Spent.Bytes, "quick", site.Quick)
 	w.found, w.fresh = waysRecord{Site: site, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Failed: map[string]wayFailure{}}, true
 	for name, f := range w.before {
-		if f.rests(w.policy.now()) {
+		if f.postponed(w.policy.now()) {
 			w.found.Failed[name] = f
 		}
 	}
@@ -155,7 +155,7 @@ func (w *ways) plan(ctx context.Context, previous []string) *discover.Plan {
 			site.Ways[i].Allowed, site.Ways[i].Reason = false, f.Why
 		}
 	}
-	hasDictionary := func(url string) bool { return fetch.HasDictionary(ctx, w.showing(w.client), url) }
+	hasDictionary := func(url string) bool { return fetch.HasDictionary(ctx, w.withKeys(w.client), url) }
 	return site.Plan(&discover.Model{Previous: previous, HasDictionary: hasDictionary})
 }
 
@@ -223,7 +223,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		}
 		if w.found.Site == nil {
 			if err := w.find(ctx, previous); err != nil {
-				return s.unseen(ctx, cmp.Or(first, err))
+				return s.crawlUnprobed(ctx, cmp.Or(first, err))
 			}
 			w.reportBroken()
 		}
@@ -260,7 +260,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		if !w.fresh || w.was != nil || w.found.Site.Quick { // the result may be outdated or incomplete
 			w.was = nil
 			if err := w.probe(ctx, false); err != nil {
-				return s.unseen(ctx, cmp.Or(first, err))
+				return s.crawlUnprobed(ctx, cmp.Or(first, err))
 			}
 		}
 		w.fail(route.Primary, err)
@@ -270,9 +270,9 @@ func (s *sitePull) choose(ctx context.Context) error {
 	}
 }
 
-// unseen crawls the folder of the URL if the site could not be probed: a folder may be
+// crawlUnprobed crawls the folder of the URL if the site could not be probed: a folder may be
 // readable even if the root is not.
-func (s *sitePull) unseen(ctx context.Context, err error) error {
+func (s *sitePull) crawlUnprobed(ctx context.Context, err error) error {
 	if no := s.policy.ended(); no != nil || ctx.Err() != nil || s.folder == s.root {
 		return cmp.Or(no, err)
 	}

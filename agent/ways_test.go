@@ -25,7 +25,7 @@ func TestWayRests(t *testing.T) {
 		{60, 24 * time.Hour, false},
 		{5, -time.Hour, false},
 	} {
-		if got := (wayFailure{Times: c.times, Time: now.Add(-c.age)}).rests(now); got != c.want {
+		if got := (wayFailure{Times: c.times, Time: now.Add(-c.age)}).postponed(now); got != c.want {
 			t.Errorf("%d times, %s ago: %v", c.times, c.age, got)
 		}
 	}

@@ -256,8 +256,8 @@ func (l *prober) fromLinks() pageEstimate {
 	}
 }
 
-// see sets SiteReport.Seen.
-func (l *prober) see(s pageEstimate) {
+// recordSeen sets SiteReport.Seen.
+func (l *prober) recordSeen(s pageEstimate) {
 	head := l.home.head()
 	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
 	for _, m := range head.Metas {

@@ -37,9 +37,9 @@ func parseState(c millrace.Cursor) state {
 	return s
 }
 
-// settle completes a run whose stream has ended without an error. It deletes the pages that are
+// finish completes a run whose stream has ended without an error. It deletes the pages that are
 // missing from the complete lists, unless the loss is suspiciously large, and advances the cursor.
-func (r *run) settle(ctx context.Context) error {
+func (r *run) finish(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
 	}

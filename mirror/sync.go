@@ -170,7 +170,7 @@ func (r *run) do(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return r.settle(ctx)
+	return r.finish(ctx)
 }
 
 // take applies one step of the stream.
