@@ -150,7 +150,7 @@ func quiet(ctx context.Context, pid int) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		if last >= 0 && now-last <= 40*time.Millisecond {
+		if last >= 0 && now-last <= 100*time.Millisecond {
 			return now, nil
 		}
 		last = now

@@ -60,7 +60,7 @@ func rested(ctx context.Context, pid int) error {
 		if err != nil {
 			return err
 		}
-		if after, err := quiet(ctx, pid); err != nil || after-before <= 100*time.Millisecond {
+		if after, err := quiet(ctx, pid); err != nil || after-before <= 250*time.Millisecond {
 			return err
 		}
 	}
