@@ -28,7 +28,7 @@ type costMeter struct {
 	mu       sync.Mutex
 	site     string // name in the store
 	protocol string
-	saved   store.Traffic
+	saved    store.Traffic
 	pages    store.Traffic // page counts, set when the pull ends
 	html     bool          // pages were received as HTML
 }

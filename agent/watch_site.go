@@ -176,7 +176,7 @@ type listener struct {
 	ended  chan struct{}
 	client *fetch.Client
 	name   string // name of the protocol
-	saved store.Traffic
+	saved  store.Traffic
 }
 
 // listen connects to the event stream of a site, if the site is readable and has one.
