@@ -223,14 +223,16 @@ func TestSharedStream(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var tasks sync.WaitGroup
-	follow := func(i int) {
-		w.follow(ctx, &tasks, &turn{Turn: store.Turn{Site: sites[i]}, record: watchRecord{Event: "7"}})
+	follow := func(i int, delay time.Duration) {
+		w.follow(ctx, &tasks, &turn{Turn: store.Turn{Site: sites[i]}, record: watchRecord{Event: "7"}, result: store.TurnResult{Delay: delay}})
 	}
-	follow(0)
-	if !<-open {
-		t.Fatal("the stream ends")
+	const delay = 100 * time.Millisecond // since the last request of the pull
+	begun := time.Now()
+	follow(0, delay)
+	if !<-open || time.Since(begun) < delay {
+		t.Fatalf("the stream was opened after %v", time.Since(begun))
 	}
-	follow(1)
+	follow(1, 0)
 	events <- "8"
 	if got := []string{<-hints, <-hints}; !slices.Contains(got, sites[0].URL) || !slices.Contains(got, sites[1].URL) {
 		t.Errorf("due: %v", got)
@@ -244,7 +246,7 @@ func TestSharedStream(t *testing.T) {
 	if <-open {
 		t.Error("two streams of one origin are open")
 	}
-	follow(1)
+	follow(1, 0)
 	if !<-open {
 		t.Error("the other site does not listen")
 	}

@@ -110,7 +110,7 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 		return
 	}
 	if listens {
-		w.listen(s.ctx, s)
+		w.listen(s.ctx, s, t.result.Delay)
 	}
 	w.subscribe(s.ctx, s)
 	s.mu.Lock()
@@ -179,8 +179,8 @@ type listener struct {
 	saved  store.Traffic
 }
 
-// listen connects to the event stream of a site, if the site is readable and has one.
-func (w *watch) listen(ctx context.Context, s *watchedSite) {
+// listen connects to the event stream of a site after a delay, if the site is readable and has one.
+func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listener != nil {
@@ -204,6 +204,9 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 		go func() {
 			defer close(e.ended)
 			defer client.CloseIdleConnections()
+			if fetch.Sleep(inner, delay) != nil {
+				return
+			}
 			err := proto.Notify(inner, client.HTTP(), s.root, o, s.lastEvent(), func(eventID string) {
 				s.changed(eventID)
 				w.hintAll(inner, s.root)
