@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/outbox"
@@ -252,14 +253,7 @@ func errless[T any](list []T) iter.Seq2[T, error] {
 func (w *watch) run(ctx context.Context, tasks *sync.WaitGroup) {
 	tasks.Go(func() { w.renew(ctx) })
 	tasks.Go(func() {
-		tick := time.NewTicker(unfollowAfter)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for fetch.Sleep(ctx, unfollowAfter) == nil {
 			if err := w.unfollow(ctx); err != nil && ctx.Err() == nil {
 				w.a.o.Logger.Warn("could not look for removed sites", "err", err)
 			}
