@@ -286,10 +286,7 @@ func newStream(c coding) (streamEncoder, error) {
 type plain struct{ io.Writer }
 
 func (p *plain) Reset(w io.Writer) { p.Writer = w }
-func (p *plain) Close() error {
-	p.Writer = nil
-	return nil
-}
+func (p *plain) Close() error      { return nil }
 
 // buffer returns an empty buffer. free returns a buffer for reuse, unless it is larger than most
 // pages need.
