@@ -116,8 +116,7 @@ func TestRealCrash(t *testing.T) {
 	})
 }
 
-// TestRealPooler runs the suite through PgBouncer in transaction mode. Unless at full length, it runs
-// the parts that use transactions of several statements.
+// TestRealPooler runs the suite through PgBouncer in transaction mode.
 func TestRealPooler(t *testing.T) {
 	testkit.Real(t, pgcluster.Pooler)
 	c := cluster(t)
@@ -130,9 +129,5 @@ func TestRealPooler(t *testing.T) {
 		name, _ := create(t, c)
 		return pool(name)
 	}
-	parts := []string{"publication", "generation", "lease", "life", "fleet"}
-	if testkit.Soaking() {
-		parts = nil
-	}
-	storetest.Run(t, e, parts...)
+	storetest.Run(t, e)
 }

@@ -34,9 +34,8 @@ type testCase struct {
 	run  func(t *testing.T, f *fixture)
 }
 
-// Run runs the suite with a new store for each test case. If names of parts are given, it
-// runs only those.
-func Run(t *testing.T, e Engine, only ...string) {
+// Run runs the suite with a new store for each test case.
+func Run(t *testing.T, e Engine) {
 	parts := []struct {
 		name  string
 		cases []testCase
@@ -55,9 +54,6 @@ func Run(t *testing.T, e Engine, only ...string) {
 		{"fleet", fleetCases()},
 	}
 	for _, part := range parts {
-		if len(only) > 0 && !slices.Contains(only, part.name) {
-			continue
-		}
 		t.Run(part.name, func(t *testing.T) {
 			for _, c := range part.cases {
 				t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
