@@ -107,8 +107,8 @@ type Options struct {
 	AllowPrivate bool
 	// Dial opens connections. If nil, the network is used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Resolve returns the addresses of a host. The agent uses them to find hosts that share an
-	// address. If nil, the resolver of the system is used, or none if Dial is set.
+	// Resolve returns the addresses of a host. Watch uses them to find hosts that share an address,
+	// and connects to them. If nil, the resolver of the system is used, or none if Dial is set.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
 	// Coefficients are the constants of [Report.Savings]. If zero, the defaults.

@@ -31,7 +31,7 @@ func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
 	if a.turn != nil {
-		o.Concurrency, o.Gap = 1, a.turn.Delay
+		o.Concurrency, o.Gap, o.Resolve = 1, a.turn.Delay, a.turn.addresses
 	}
 	if a.budget != nil {
 		o.Start = a.budget.take

@@ -7,8 +7,10 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +185,53 @@ func TestFleetFresh(t *testing.T) {
 		f.check()
 		if got := len(f.events); got != 30*fleetnet.Pages+9 {
 			t.Errorf("%d events", got)
+		}
+	})
+}
+
+// A machine gets one request at a time, also if a host has several addresses, or if other hosts
+// redirect to it.
+func TestFleetOtherMachines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 20, 0, 20*time.Minute, nil)
+		defer f.net.Close()
+		for i := range 10 {
+			f.net.AddAddress(i, fleetnet.Address(19-i, 0))
+			f.net.AddAddress(i, netip.AddrFrom4([4]byte{11, 1, 0, byte(i / 2)}))
+		}
+		var robots atomic.Int64
+		f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/robots.txt" {
+				return false
+			}
+			if robots.Add(1); r.Host != fleetnet.Name(0) {
+				http.Redirect(w, r, "http://"+fleetnet.Name(0)+r.URL.Path, http.StatusFound)
+			}
+			return true
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		var mu sync.Mutex
+		w := &worker{resolve: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			addrs, err := f.net.Resolve(ctx, host)
+			mu.Lock()
+			defer mu.Unlock()
+			r.Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
+			return addrs, err
+		}}
+		stops := []func(){f.start(w), f.start(w)}
+		for round := range 4 {
+			time.Sleep(20 * time.Minute)
+			f.net.Edit(round*4, round)
+		}
+		time.Sleep(30 * time.Minute)
+		for _, stop := range stops {
+			stop()
+		}
+		f.tasks.Wait()
+		f.check()
+		if n := robots.Load(); n < 39 {
+			t.Errorf("%d requests for robots.txt", n)
 		}
 	})
 }

@@ -2,11 +2,16 @@ package agent
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // resolveTime limits the time to look up the addresses of a host.
@@ -59,45 +64,123 @@ func machine(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// setAddress looks up the address of the host of a turn, and moves the turn to the group of that
-// address. A host with several addresses keeps its address while it is one of them.
+// place returns the name by which the fleet knows an address: that of the network or of the machine.
+// If it is a network, rate is positive.
+func place(a netip.Addr) (name string, rate float64) {
+	if name, rate, ok := networkOf(a); ok {
+		return name, rate
+	}
+	return machine(a), 0
+}
+
+// setAddress looks up the addresses of the host of a turn, and moves the turn to the group of one
+// of them. A host with several addresses keeps its address while it is one of them.
 func (w *watch) setAddress(ctx context.Context, t *turn) error {
-	addrs, err := w.resolve(ctx, t.Site.Host)
-	if err != nil || len(addrs) == 0 {
+	var err error
+	t.addrs, err = w.resolve(ctx, t.Site.Host)
+	if err != nil || len(t.addrs) == 0 || slices.ContainsFunc(t.addrs, t.isOwn) {
 		return ctx.Err() // the pull reports the error
 	}
-	var names []string
-	rates := make(map[string]float64)
-	for _, a := range addrs {
-		name, rate, ok := networkOf(a.Unmap())
-		if !ok {
-			name = machine(a)
-		}
-		names, rates[name] = append(names, name), rate
-	}
-	if slices.Contains(names, t.Address) {
-		return nil
-	}
-	slices.Sort(names)
-	moved, err := w.fleet.SetAddress(ctx, t.Turn, names[0], rates[names[0]])
+	name, rate := place(t.addrs[0])
+	moved, err := w.fleet.SetAddress(ctx, t.Turn, name, rate)
 	if err == nil {
 		t.Turn = moved
 	}
 	return err
 }
 
-// resolve returns the addresses of a host.
+// isOwn reports whether an address of the host of the turn is in the group of the turn.
+func (t *turn) isOwn(a netip.Addr) bool {
+	name, _ := place(a)
+	return name == t.Address
+}
+
+// maxDials is the maximum number of addresses of a host to which a turn tries to connect.
+const maxDials = 4
+
+// addresses yields the addresses to which a turn may connect for a host. The turn holds the lease
+// of the group of each of them. For the host of the turn, its own group is first.
+func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[netip.Addr, error] {
+	return func(yield func(netip.Addr, error) bool) {
+		host := strings.ToLower(strings.TrimSuffix(host, "."))
+		addrs, err := t.addrs, error(nil)
+		isOwn := t.isOwn
+		if host != t.Site.Host || len(addrs) == 0 {
+			addrs, err = w.resolve(ctx, host)
+			isOwn = func(netip.Addr) bool { return false }
+		}
+		if err != nil {
+			yield(netip.Addr{}, err)
+			return
+		}
+		first := slices.IndexFunc(addrs, isOwn)
+		if first > 0 {
+			addrs = slices.Concat(addrs[first:], addrs[:first])
+		}
+		for _, a := range addrs[:min(maxDials, len(addrs))] {
+			if !isOwn(a) {
+				err = w.visit(ctx, t, host, a)
+			}
+			if !yield(a, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// visitWait is the maximum time for which a turn waits until it may visit another machine.
+const visitWait = 20 * time.Second
+
+// visit leases the group of an address of a host until the turn ends.
+func (w *watch) visit(ctx context.Context, t *turn, host string, a netip.Addr) error {
+	address, rate := place(a)
+	if rate > 0 { // each host of a network is a group
+		address = ""
+	}
+	for end := w.now().Add(visitWait); ; {
+		l, err := w.fleet.Visit(ctx, t.Lease, turnTime, host, address)
+		if err == nil && l != t.Lease {
+			t.mu.Lock()
+			t.visits[l.Name] = l
+			t.mu.Unlock()
+		}
+		if millrace.ErrorCode(err) != "group-busy" || !w.now().Before(end) {
+			return err
+		}
+		if err := fetch.Sleep(ctx, max(10*time.Millisecond, min(pollTime, w.until(ctx, l.Expires)))); err != nil {
+			return err
+		}
+	}
+}
+
+// leave ends the visits of a turn.
+func (w *watch) leave(ctx context.Context, t *turn) {
+	visits := slices.Collect(maps.Values(t.visits))
+	if len(visits) == 0 {
+		return
+	}
+	if err := w.fleet.Leave(ctx, t.result.Delay, visits...); err != nil {
+		w.a.o.Logger.Warn("could not release the leases of other machines; they expire", "err", err)
+	}
+}
+
+// resolve returns the addresses of a host in a fixed order, those of IPv4 first.
 func (w *watch) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return []netip.Addr{a}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, resolveTime)
 	defer cancel()
-	switch {
-	case w.a.o.Resolve != nil:
-		return w.a.o.Resolve(ctx, host)
-	case w.a.o.Dial != nil:
-		return nil, nil // connections of Dial do not go to the addresses of the resolver
+	lookup := w.a.o.Resolve
+	if lookup == nil {
+		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
 	}
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	addrs, err := lookup(ctx, host)
+	for i, a := range addrs {
+		addrs[i] = a.Unmap()
+	}
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	return addrs, err
 }

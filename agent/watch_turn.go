@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,10 +29,14 @@ type turn struct {
 	record watchRecord
 	result store.TurnResult // result that [store.Site.Ending] records
 	lost   context.CancelCauseFunc
-	timer  *time.Timer // calls lost when the lease expires
+	timer  *time.Timer  // calls lost when the lease expires
+	addrs  []netip.Addr // addresses of the host
+	// addresses is [watch.addresses] of the turn. If nil, it connects by name.
+	addresses func(ctx context.Context, host string) iter.Seq2[netip.Addr, error]
 
-	mu    sync.Mutex
-	until time.Time // end of the lease by the clock of this program
+	mu     sync.Mutex
+	until  time.Time              // end of the lease by the clock of this program
+	visits map[string]store.Lease // leases of the groups of other machines, by name
 }
 
 // errLost is the cause of the end of a turn that has lost its lease.
@@ -40,6 +48,13 @@ func (t *turn) extend(begun time.Time) {
 	defer t.mu.Unlock()
 	t.until = begun.Add(turnTime)
 	t.timer.Reset(time.Until(t.until))
+}
+
+// leases returns all leases of the turn.
+func (t *turn) leases() []store.Lease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.AppendSeq([]store.Lease{t.Lease}, maps.Values(t.visits))
 }
 
 // check returns an error if the lease may have expired. So a program that was suspended sends
@@ -63,10 +78,14 @@ func (w *watch) renew(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		w.mu.Lock()
 		var leases []store.Lease
+		turns := make(map[string]*turn)
+		w.mu.Lock()
 		for _, t := range w.turns {
-			leases = append(leases, t.Lease)
+			for _, l := range t.leases() {
+				leases = append(leases, l)
+				turns[l.Name] = t
+			}
 		}
 		w.mu.Unlock()
 		if len(leases) == 0 {
@@ -86,19 +105,14 @@ func (w *watch) renew(ctx context.Context) {
 		for _, l := range held {
 			valid[l.Name] = l.Fence
 		}
-		w.mu.Lock()
 		for _, l := range leases {
-			t := w.turns[l.Name]
-			if t == nil || t.Lease.Fence != l.Fence {
-				continue
-			}
-			if valid[l.Name] == l.Fence {
-				t.extend(begun)
-			} else {
+			switch t := turns[l.Name]; {
+			case valid[l.Name] != l.Fence:
 				t.lost(errLost)
+			case l == t.Lease:
+				t.extend(begun)
 			}
 		}
-		w.mu.Unlock()
 	}
 }
 
@@ -108,10 +122,12 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	log := w.a.o.Logger.With("site", leased.Site.URL)
 	inner, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime)}
+	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime), visits: make(map[string]store.Lease)}
 	t.timer = time.AfterFunc(time.Until(t.until), func() { lost(errLost) })
 	defer t.timer.Stop()
-	if !t.Site.Removing { // which sends no request
+	if !t.Site.Removing && (w.a.o.Dial == nil || w.a.o.Resolve != nil) {
+		t.addresses = func(ctx context.Context, host string) iter.Seq2[netip.Addr, error] { return w.addresses(ctx, t, host) }
+		defer w.leave(context.WithoutCancel(ctx), t)
 		if err := w.setAddress(inner, t); err != nil {
 			if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
 				log.Warn("could not record the address of a host", "err", err)

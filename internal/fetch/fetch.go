@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"time"
@@ -46,8 +48,9 @@ type Options struct {
 	Delay time.Duration
 	// Concurrency limits the requests in flight to one host name. If zero, 16. A request is in
 	// flight until its body is read to the end or closed. The limit for all hosts together is
-	// 256. With SharedQueues, it limits the requests of this client to all hosts together, and
-	// gaps begin with the header of a response; if zero, only the limits of SharedQueues apply.
+	// 256. With SharedQueues, it limits the requests of this client to all hosts together, gaps
+	// apply to them together, and they begin with the header of a response; if zero, only the limits
+	// of SharedQueues apply.
 	Concurrency int
 	// Gap is the minimum time between the starts of two requests to one host name, also with
 	// SharedQueues. A longer time of Delay or robots.txt takes precedence.
@@ -89,6 +92,9 @@ type Options struct {
 	// used. Literal addresses and the remote addresses of the returned connections are checked
 	// as usual.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Resolve yields the addresses of a host, for one connection. The client connects to the first
+	// one that accepts. An error ends the attempt. If nil, the resolver of the system is used.
+	Resolve func(ctx context.Context, host string) iter.Seq2[netip.Addr, error]
 	// Start is called before each request waits for the queue of its host. If it returns an
 	// error, the request is not sent. It may wait, and may be nil. It must be safe for concurrent
 	// use.
@@ -130,7 +136,7 @@ type Client struct {
 	asked        limitsOf
 	start        func(context.Context) error
 	gap          time.Duration
-	slots        chan struct{} // each request in flight takes a slot; nil if only the queues limit the requests
+	own          *pacer // a queue for all requests of this client; nil if only pace limits them
 	sign         func(*http.Request) error
 	check        func(*http.Response) (func(), error)
 	dictionaries Dictionaries // nil if unused
@@ -167,7 +173,7 @@ func New(o *Options) *Client {
 	if c.pace = newPacer(o.Delay, o.Concurrency, c.rand); o.SharedQueues != nil {
 		c.pace = o.SharedQueues.pace
 		if o.Concurrency > 0 {
-			c.slots = make(chan struct{}, o.Concurrency)
+			c.own = newPacer(-1, o.Concurrency, c.rand)
 		}
 	}
 	if c.log == nil {
@@ -176,6 +182,9 @@ func New(o *Options) *Client {
 	dial := guardedDial(o.AllowPrivate, nil)
 	if o.Dial != nil {
 		dial = hookedDial(o.AllowPrivate, o.Dial)
+	}
+	if o.Resolve != nil {
+		dial = resolvedDial(o.Resolve, dial)
 	}
 	c.transport = &http.Transport{
 		Proxy:                  nil,
@@ -353,20 +362,21 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	return c.checked(resp)
 }
 
-// pass waits for a slot of the client and for the queue of a host.
+// pass waits for the queue of the client and for the queue of a host.
 func (c *Client) pass(ctx context.Context, host string, delay time.Duration) (*pass, error) {
-	if c.slots == nil {
+	if c.own == nil {
 		return c.pace.start(ctx, host, delay)
 	}
-	if err := acquire(ctx, c.slots); err != nil {
+	own, err := c.own.start(ctx, "all hosts", delay)
+	if err != nil {
 		return nil, err
 	}
 	turn, err := c.pace.start(ctx, host, delay)
 	if err != nil {
-		<-c.slots
+		own.done(unknown)
 		return nil, err
 	}
-	turn.slots = c.slots
+	turn.own = own
 	return turn, nil
 }
 

@@ -1,8 +1,10 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"net"
 	"net/netip"
 	"net/url"
@@ -92,6 +94,28 @@ func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 			}
 		}
 		return conn, nil
+	}
+}
+
+// resolvedDial returns a function that calls dial with the addresses of a host until one accepts.
+func resolvedDial(resolve func(context.Context, string) iter.Seq2[netip.Addr, error], dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		var failed error // of the first address
+		for a, err := range resolve(ctx, host) {
+			if err != nil {
+				return nil, cmp.Or(failed, err)
+			}
+			conn, err := dial(ctx, network, net.JoinHostPort(a.String(), port))
+			if err == nil {
+				return conn, nil
+			}
+			failed = cmp.Or(failed, err)
+		}
+		return nil, failed
 	}
 }
 

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"iter"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -84,6 +85,51 @@ func TestGuardAllowsPrivate(t *testing.T) {
 		if want && err != nil || !want && !errors.Is(err, millrace.ErrForbidden) {
 			t.Errorf("%s: %v", addr, err)
 		}
+	}
+}
+
+// A client connects to the first address of Resolve that accepts. Each address is checked.
+func TestResolve(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(r.Host)) }))
+	defer srv.Close()
+	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
+	busy := millrace.Coded("busy", millrace.ErrConflict)
+	for _, tt := range []struct {
+		addrs []string // "busy" = an error
+		code  string   // of the error of the request; "" = none
+	}{
+		{[]string{"127.0.0.1"}, ""},
+		{[]string{"127.0.0.2", "127.0.0.1", "busy"}, ""},
+		{[]string{"169.254.169.254", "127.0.0.1"}, ""},
+		{[]string{"169.254.169.254"}, "address-metadata"},
+		{[]string{"127.0.0.2", "busy", "127.0.0.1"}, "connection-refused"},
+		{[]string{"busy", "127.0.0.1"}, "busy"},
+	} {
+		c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Resolve: func(_ context.Context, host string) iter.Seq2[netip.Addr, error] {
+			return func(yield func(netip.Addr, error) bool) {
+				if host != "site.example" {
+					t.Errorf("resolve %q", host)
+				}
+				for _, a := range tt.addrs {
+					if a == "busy" {
+						yield(netip.Addr{}, busy)
+						return
+					}
+					if !yield(netip.MustParseAddr(a), nil) {
+						return
+					}
+				}
+			}
+		}})
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://site.example:"+port+"/", nil)
+		resp, err := c.HTTP().Do(req)
+		if got := millrace.ErrorCode(err); got != tt.code || got == "busy" && errors.Is(err, millrace.ErrUnavailable) {
+			t.Errorf("%q: %q, %v", tt.addrs, got, err)
+		}
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		c.CloseIdleConnections()
 	}
 }
 

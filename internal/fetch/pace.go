@@ -77,7 +77,7 @@ type pass struct {
 	reported bool
 	spaced   bool // space was called
 	released bool
-	slots    chan struct{} // slots of the client; may be nil
+	own      *pass // of the client's own queue; may be nil
 }
 
 // start waits until a request to a host may start, in the order of calls. delay is the Crawl-delay
@@ -212,16 +212,19 @@ func (x *pass) done(o outcome) {
 	x.h.users--
 	<-x.h.slots
 	<-x.p.slots
-	if x.slots != nil {
-		<-x.slots
+	if x.own != nil {
+		x.own.done(unknown)
 	}
 }
 
-// space delays the next request to the host from now, for a client that sends one request at a
-// time, because the server may have received this request only now.
+// space delays the next request from now, for a client with a queue of its own, because the server
+// may have received this request only now.
 func (x *pass) space(now time.Time) {
-	if at := now.Add(x.delay); x.slots != nil && !x.spaced && at.After(x.h.next) {
-		x.h.next = at
+	if x.own != nil && !x.spaced {
+		if at := now.Add(x.delay); at.After(x.h.next) {
+			x.h.next = at
+		}
+		x.own.p.putOff(x.own.h.name, x.delay)
 	}
 	x.spaced = true
 }

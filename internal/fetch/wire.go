@@ -79,6 +79,9 @@ func (w *watch) explain(err error) error {
 	if refused, ok := errors.AsType[*AddressError](err); ok {
 		return refused
 	}
+	if errors.Is(err, millrace.ErrConflict) { // of Options.Resolve
+		return err
+	}
 	return &networkError{err}
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -37,8 +38,8 @@ type Network struct {
 }
 
 type host struct {
-	name    string
-	machine *machine
+	name     string
+	machines []*machine // one for each of its addresses
 
 	mu       sync.Mutex
 	versions [Pages]int
@@ -54,7 +55,7 @@ type machine struct {
 	running  int
 	most     int           // maximum number of concurrent requests
 	last     time.Time     // start of the last request
-	gap      time.Duration // shortest time between two starts; 0 = fewer than two requests
+	gap      time.Duration // shortest time between two starts, if there were two requests
 }
 
 // New returns a network of n hosts with names, such as those of Name. Of each hundred hosts, the
@@ -62,13 +63,8 @@ type machine struct {
 func New(n, shared int, name func(i int) string) *Network {
 	w := &Network{name: name, hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
 	for i := range n {
-		addr := Address(i, shared)
-		m := w.machines[addr]
-		if m == nil {
-			m = &machine{addr: addr}
-			w.machines[addr] = m
-		}
-		w.hosts[name(i)] = &host{name: name(i), machine: m}
+		w.hosts[name(i)] = &host{name: name(i)}
+		w.AddAddress(i, Address(i, shared))
 	}
 	w.server = &http.Server{Handler: w}
 	w.listener = pipenet.Serve(w.server)
@@ -93,25 +89,33 @@ func Address(i, shared int) netip.Addr {
 	return netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
-// Dial connects to a host. It is the Dial of the options of an agent.
+// AddAddress adds an address to those of a host. Call it before the first request.
+func (w *Network) AddAddress(i int, addr netip.Addr) {
+	m := w.machines[addr]
+	if m == nil {
+		m = &machine{addr: addr}
+		w.machines[addr] = m
+	}
+	h := w.hosts[w.name(i)]
+	h.machines = append(h.machines, m)
+}
+
+// Dial connects to an address. It is the Dial of the options of an agent.
 func (w *Network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	name, _, err := net.SplitHostPort(address)
-	if err == nil && w.hosts[name] == nil {
-		err = &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
-	}
-	if err != nil {
-		return nil, err
-	}
 	return w.listener.Dial(ctx, network, address)
 }
 
-// Resolve returns the address of a host. It is the Resolve of the options of an agent.
+// Resolve returns the addresses of a host. It is the Resolve of the options of an agent.
 func (w *Network) Resolve(_ context.Context, name string) ([]netip.Addr, error) {
 	h := w.hosts[name]
 	if h == nil {
 		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 	}
-	return []netip.Addr{h.machine.addr}, nil
+	var addrs []netip.Addr
+	for _, m := range h.machines {
+		addrs = append(addrs, m.addr)
+	}
+	return addrs, nil
 }
 
 // Edit changes a page of a host. It returns the URL of the page and its new title.
@@ -145,12 +149,13 @@ type Log struct {
 
 // Log returns the log of all machines.
 func (w *Network) Log() (l Log) {
+	l.Gap = math.MaxInt64
 	for _, m := range w.machines {
 		m.mu.Lock()
 		l.Requests += m.requests
 		l.Most = max(l.Most, m.most)
-		if m.gap > 0 && (l.Gap == 0 || m.gap < l.Gap) {
-			l.Gap = m.gap
+		if m.requests > 1 {
+			l.Gap = min(l.Gap, m.gap)
 		}
 		m.mu.Unlock()
 	}
@@ -164,7 +169,7 @@ func (m *machine) begin() {
 	m.running++
 	m.most = max(m.most, m.running)
 	now := time.Now()
-	if gap := now.Sub(m.last); !m.last.IsZero() && (m.gap == 0 || gap < m.gap) {
+	if gap := now.Sub(m.last); m.requests == 2 || m.requests > 2 && gap < m.gap {
 		m.gap = gap
 	}
 	m.last = now
@@ -183,8 +188,12 @@ func (w *Network) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "no such host", http.StatusMisdirectedRequest)
 		return
 	}
-	h.machine.begin()
-	defer h.machine.end()
+	m := h.machines[0]
+	if local, err := netip.ParseAddrPort(r.Context().Value(http.LocalAddrContextKey).(net.Addr).String()); err == nil && w.machines[local.Addr()] != nil {
+		m = w.machines[local.Addr()]
+	}
+	m.begin()
+	defer m.end()
 	if w.Intercept != nil && w.Intercept(rw, r) {
 		return
 	}

@@ -34,10 +34,11 @@ func Serve(s *http.Server) *Listener {
 	return l
 }
 
-// Dial connects to the listener, for any address, and waits for Accept. It is the
-// DialContext of an [http.Transport].
+// Dial connects to the listener, for any address, and waits for Accept. The address is the
+// LocalAddr of the server's end. Dial is the DialContext of an [http.Transport].
 func (l *Listener) Dial(ctx context.Context, _, address string) (net.Conn, error) {
-	ours, theirs := net.Pipe()
+	ours, pipe := net.Pipe()
+	var theirs net.Conn = conn{pipe, addr(address)}
 	if l.Wrap != nil {
 		theirs = l.Wrap(theirs)
 	}
@@ -50,6 +51,24 @@ func (l *Listener) Dial(ctx context.Context, _, address string) (net.Conn, error
 		return nil, context.Cause(ctx)
 	}
 }
+
+// conn is the server's end of a connection.
+type conn struct {
+	net.Conn
+	local addr
+}
+
+// LocalAddr implements [net.Conn].
+func (c conn) LocalAddr() net.Addr { return c.local }
+
+// addr is an address as text.
+type addr string
+
+// Network implements [net.Addr].
+func (addr) Network() string { return "memory" }
+
+// String implements [net.Addr].
+func (a addr) String() string { return string(a) }
 
 // Accept implements [net.Listener].
 func (l *Listener) Accept() (net.Conn, error) {
@@ -68,4 +87,4 @@ func (l *Listener) Close() error {
 }
 
 // Addr returns a constant address.
-func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
+func (l *Listener) Addr() net.Addr { return addr("memory") }

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -126,14 +127,15 @@ func (f *fleet) Done(ctx context.Context, l store.Lease, site string, o store.Tu
 		if n := f.networks[g.network]; n != nil {
 			n.next = n.next.Add(time.Duration(float64(max(0, o.Requests-record.FleetCost)) / n.rate * float64(time.Second)))
 		}
-		f.release(g)
+		f.release(g, 0)
 		return nil
 	})
 }
 
-// release releases the lease of a group.
-func (f *fleet) release(g *fleetGroup) {
-	g.holder, g.ready = "", f.now().Add(f.delay(g))
+// release releases the lease of a group. The group is ready again after the delay, or after its own
+// if that is longer.
+func (f *fleet) release(g *fleetGroup, delay time.Duration) {
+	g.holder, g.ready = "", f.now().Add(max(delay.Truncate(time.Millisecond), f.delay(g)))
 }
 
 // record records the outcome of a turn.
@@ -165,7 +167,67 @@ func (s *site) Ending(l store.Lease, turn string, o store.TurnResult) store.Site
 	return &ending
 }
 
-// Place implements [store.Fleet].
+// Visit implements [store.Fleet].
+func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string) (visit store.Lease, err error) {
+	err = f.store.change(ctx, store.Lease{}, "visit "+host, func() error {
+		own, err := f.held(turn)
+		if err != nil {
+			return err
+		}
+		g := f.visited(host, address)
+		holder := record.VisitHolder(turn)
+		switch {
+		case g == own:
+			visit = turn
+		case !f.now().Before(g.ready):
+			visit = g.grant(holder, f.now().Add(d).Truncate(time.Millisecond))
+		case g.holder == holder:
+			visit = g.lease()
+		default:
+			visit.Expires = g.ready
+			return record.GroupBusy(host, address)
+		}
+		return nil
+	})
+	return visit, err
+}
+
+// visited returns the group of a machine. If it has none, it gets one without a host.
+func (f *fleet) visited(host, address string) *fleetGroup {
+	network := address == "" || f.networks[address] != nil
+	h := f.hosts[host]
+	if network {
+		if address = host; h != nil {
+			return f.groups[h.group]
+		}
+	}
+	for _, g := range f.groups {
+		if g.address == address {
+			return g
+		}
+	}
+	if h != nil {
+		return f.groups[h.group]
+	}
+	maps.DeleteFunc(f.groups, func(id int64, g *fleetGroup) bool { return !f.now().Before(g.ready) && len(f.members(id)) == 0 })
+	g := f.group()
+	g.address = address
+	return g
+}
+
+// Leave implements [store.Fleet].
+func (f *fleet) Leave(ctx context.Context, delay time.Duration, visits ...store.Lease) error {
+	return f.store.change(ctx, store.Lease{}, "leave hosts", func() error {
+		for _, l := range visits {
+			if g, err := f.held(l); err == nil {
+				f.release(g, delay)
+			}
+		}
+		return nil
+	})
+}
+
+// SetAddress implements [store.Fleet].
 func (f *fleet) SetAddress(ctx context.Context, t store.Turn, address string, rate float64) (store.Turn, error) {
 	var busy error
 	err := f.store.change(ctx, store.Lease{}, "place "+t.Site.Host, func() error {
@@ -225,7 +287,7 @@ func (f *fleet) place(t store.Turn, g *fleetGroup, h *fleetHost, rate float64) (
 		return t, true
 	}
 	h.group = to.id
-	if f.release(g); alone {
+	if f.release(g, 0); alone {
 		f.drop(g)
 	}
 	if f.now().Before(to.ready) {

@@ -36,6 +36,7 @@ type fleetModel struct {
 	reference store.Store
 	r         *rand.Rand
 	turns     [][2]store.Turn
+	visits    [][2]store.Lease
 }
 
 // both runs an operation on both stores and compares its results.
@@ -70,7 +71,7 @@ func (m *fleetModel) step(i int) {
 	if m.r.IntN(2) == 0 {
 		m.pass(m.duration())
 	}
-	op := m.r.IntN(12)
+	op := m.r.IntN(14)
 	what := fmt.Sprintf("step %d, operation %d", i, op)
 	at := m.clock()
 	switch {
@@ -135,6 +136,25 @@ func (m *fleetModel) step(i int) {
 			}
 			return f.Pause(ctx, q, paused)
 		})
+	case op == 11 && len(m.turns) > 0:
+		turn := m.turns[m.r.IntN(len(m.turns))]
+		host, address := fmt.Sprintf("h%d.example", m.r.IntN(15)), ""
+		if n := m.r.IntN(6); n > 0 {
+			address = fmt.Sprint("192.0.2.", n-1)
+		}
+		var got [2]store.Lease
+		m.both(what, func(f store.Fleet, at int) (any, error) {
+			l, err := f.Visit(ctx, turn[at].Lease, time.Minute, host, address)
+			got[at] = l
+			return fmt.Sprint(l.Expires, l == turn[at].Lease, l.Fence > 0), err
+		})
+		if !slices.Contains(m.visits, got) && got[0] != turn[0].Lease && got[0].Fence > 0 {
+			m.visits = append(m.visits, got)
+		}
+	case op == 12 && len(m.visits) > 0:
+		n, delay := m.r.IntN(len(m.visits)), m.duration()
+		m.both(what, func(f store.Fleet, at int) (any, error) { return nil, f.Leave(ctx, delay, m.visits[n][at]) })
+		m.visits = slices.Delete(m.visits, n, n+1)
 	case len(m.turns) > 0:
 		url := m.url()
 		m.both(what, func(f store.Fleet, _ int) (any, error) { return nil, f.Hint(ctx, url) })

@@ -3,6 +3,8 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +202,68 @@ func fleetGroupCases() []testCase {
 				t.Error(err)
 			}
 			want(f, "address", f.turn("one", siteURL("a")).Address, "")
+		}},
+		{"a turn visits other machines, each with one lease", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a", "b", "c")
+			turns := f.lease("one", 3)
+			slices.SortFunc(turns, func(x, y store.Turn) int { return strings.Compare(x.Site.URL, y.Site.URL) })
+			a, b := f.placed(turns[0], "192.0.2.1", 0), f.placed(turns[1], "192.0.2.2", 0)
+			visit := func(turn store.Turn, host, address, code string) store.Lease {
+				t.Helper()
+				l, err := f.store.Fleet().Visit(t.Context(), turn.Lease, time.Minute, host, address)
+				want(f, "visit of "+host, millrace.ErrorCode(err), code)
+				return l
+			}
+			leave := func(delay time.Duration, l store.Lease) {
+				t.Helper()
+				if err := f.store.Fleet().Leave(t.Context(), delay, l); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want(f, "own machine", visit(a, "www.a.example", "192.0.2.1", ""), a.Lease)
+			want(f, "end of the turn there", visit(a, "www.b.example", "192.0.2.2", "group-busy").Expires, f.clock().Add(time.Minute))
+			visit(a, "c.example", "192.0.2.3", "group-busy")
+			f.ended(b, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: 2 * time.Second}, nil)
+			visit(a, "www.b.example", "192.0.2.2", "group-busy")
+			f.pass(2 * time.Second)
+			there := visit(a, "www.b.example", "192.0.2.2", "")
+			want(f, "repeated", visit(a, "other.b.example", "192.0.2.2", ""), there)
+			f.pass(50 * time.Second)
+			held, err := f.store.Fleet().Renew(t.Context(), time.Minute, a.Lease, there)
+			want(f, "renewed", len(held), 2)
+			want(f, "renew", err, nil)
+			f.pass(12 * time.Second)
+			leave(time.Second, there)
+			want(f, "in the longest delay of its hosts", visit(a, "b.example", "192.0.2.2", "group-busy").Expires, f.clock().Add(2*time.Second))
+
+			alone := visit(a, "other.example", "192.0.2.9", "")
+			c := f.lease("two", 3, siteURL("c"))[0]
+			visit(c, "other.example", "192.0.2.9", "group-busy")
+			visit(c, "else.example", "192.0.2.9", "group-busy")
+			leave(3*time.Second, alone)
+			visit(c, "other.example", "192.0.2.9", "group-busy")
+			f.pass(3 * time.Second)
+			other := visit(c, "other.example", "192.0.2.9", "")
+			leave(0, alone) // which another turn has now
+			visit(a, "other.example", "192.0.2.9", "group-busy")
+			f.enlistHosts("d")
+			d := f.lease("one", 3, siteURL("d"))[0]
+			if _, err := f.store.Fleet().SetAddress(t.Context(), d, "192.0.2.9", 0); millrace.ErrorCode(err) != "group-busy" {
+				t.Errorf("a host at a visited machine: %v", err)
+			}
+			leave(0, other)
+			d = f.lease("one", 3, siteURL("d"))[0]
+			want(f, "address", d.Address, "192.0.2.9")
+			f.done(d, time.Hour)
+
+			n := f.placed(c, "network", 9)
+			visit(a, "x.example", "network", "")
+			visit(a, "y.example", "network", "")
+			visit(a, "z.example", "", "")
+			visit(n, "z.example", "network", "group-busy")
+			visit(a, "c.example", "network", "group-busy")
+			f.pass(time.Minute)
+			visit(a, "w.example", "", "lease-lost")
 		}},
 		{"the turns of a network are limited by its rate", func(_ *testing.T, f *fixture) {
 			for i := range 6 {

@@ -145,9 +145,18 @@ func FleetMoves(since time.Time, moves int, now time.Time) (time.Time, int, bool
 	return since, moves + 1, moves < fleetMoves
 }
 
-// GroupBusy returns the error of Place for a group that has no turn now.
+// GroupBusy returns the error for a group that has no turn now.
 func GroupBusy(host, address string) error {
-	return millrace.Coded("group-busy", fmt.Errorf("place %s at %s: %w: another worker is pulling a host of this address, or has just pulled one", host, address, millrace.ErrConflict))
+	if address != "" {
+		host += " (" + address + ")"
+	}
+	return millrace.Coded("group-busy", fmt.Errorf("%s: %w: another turn sends requests to this machine, or has just done so", host, millrace.ErrConflict))
+}
+
+// VisitHolder returns the holder of the leases of a turn's visits. Each turn has its own, so that a
+// repeated visit finds its lease.
+func VisitHolder(turn store.Lease) string {
+	return fmt.Sprintf("%s for %s, turn %d", turn.Holder, turn.Name, turn.Fence)
 }
 
 // FleetLost returns the error for a lost lease of a group.

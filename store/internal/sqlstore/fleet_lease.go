@@ -3,12 +3,14 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
 )
@@ -29,6 +31,11 @@ func heldGroup(t Tx, l store.Lease, group int64, now time.Time, lock string) err
 		return record.FleetLost(l)
 	}
 	return err
+}
+
+// groupLease returns a lease of a group.
+func groupLease(id int64, holder string, fence uint64, until int64) store.Lease {
+	return store.Lease{Name: fmt.Sprint(record.FleetPrefix, id), Holder: holder, Fence: fence, Expires: unixTime(until)}
 }
 
 // notBefore sets the time before which a group gets no turn.
@@ -191,7 +198,7 @@ func (c *claim) grant(groups []groupRow, join string, args []any) error {
 		var t store.Turn
 		var id, delay int64
 		err := scan(append([]any{&id, &t.Address, &t.Failed, &t.Hinted, &delay}, r.dest()...)...)
-		t.Lease = store.Lease{Name: fmt.Sprint(record.FleetPrefix, id), Holder: c.worker, Fence: fences[id], Expires: unixTime(c.until)}
+		t.Lease = groupLease(id, c.worker, fences[id], c.until)
 		t.Site, t.Delay = r.site(), time.Duration(delay)*time.Millisecond
 		if c.turns = append(c.turns, t); t.Hinted {
 			hinted = append(hinted, t.Site.URL)
@@ -257,7 +264,7 @@ func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.Tur
 				return err
 			}
 		}
-		return release(t, l, id, now)
+		return release(t, l, id, now, 0)
 	})
 	return wrap("end turn of "+site, err)
 }
@@ -267,11 +274,12 @@ var releaseGroup = fmt.Sprintf(`UPDATE fleet_group SET holder = '', ready = %[1]
 	due = coalesce((SELECT CASE WHEN due < %[1]s THEN %[1]s ELSE due END FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), %[2]d),
 	class = coalesce((SELECT class FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), class)
 	WHERE id = ?2 AND holder = ?3 AND holder <> '' AND fence = ?4 AND ready > ?1`,
-	"CAST(?1 AS BIGINT) + coalesce((SELECT max(h.delay) FROM fleet_host h WHERE h.grp = fleet_group.id), 0)", int64(never))
+	"CAST(?1 AS BIGINT) + (SELECT coalesce(max(CASE WHEN h.delay > ?5 THEN h.delay ELSE ?5 END), ?5) FROM fleet_host h WHERE h.grp = fleet_group.id)", int64(never))
 
-// release releases the lease of a group. The group is ready again after its delay.
-func release(t Tx, l store.Lease, id int64, now time.Time) error {
-	n, err := t.Count(releaseGroup, now.UnixMilli(), id, l.Holder, int64(l.Fence))
+// release releases the lease of a group. The group is ready again after the delay, or after its own
+// if that is longer.
+func release(t Tx, l store.Lease, id int64, now time.Time, delay time.Duration) error {
+	n, err := t.Count(releaseGroup, now.UnixMilli(), id, l.Holder, int64(l.Fence), delay.Milliseconds())
 	if err == nil && n == 0 {
 		err = record.FleetLost(l)
 	}
@@ -299,7 +307,89 @@ func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, site)
 }
 
-// Place implements [store.Fleet].
+// visited is the class of a group that visits alone have made. It has no site, so it has no turn.
+const visited = 0
+
+// Visit implements [store.Fleet].
+func (f fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string) (visit store.Lease, err error) {
+	var busy error
+	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+		busy = nil
+		own, _ := groupOf(turn)
+		if err := heldGroup(t, turn, own, now, ""); err != nil {
+			return err
+		}
+		id, err := f.visitedGroup(t, host, address, now)
+		if visit = turn; err != nil || id == own {
+			return err
+		}
+		holder := record.VisitHolder(turn)
+		var fence uint64
+		var until int64
+		err = t.Row("SELECT fence, ready FROM fleet_group WHERE id = ? AND holder = ? AND ready > ?", []any{id, holder, now.UnixMilli()}, &fence, &until)
+		if visit = groupLease(id, holder, fence, until); absent(err) {
+			visit, err = claimGroup(t, id, holder, now.UnixMilli(), now.Add(d).UnixMilli())
+		}
+		if err == nil && visit.Fence == 0 {
+			busy = record.GroupBusy(host, address)
+		}
+		return err
+	})
+	return visit, cmp.Or(wrap("visit "+host, err), busy)
+}
+
+// claimGroup leases a group. If the group has no turn now, the fence of the lease is 0, and Expires
+// says when to try again.
+func claimGroup(t Tx, id int64, holder string, now, until int64) (store.Lease, error) {
+	var fence uint64
+	err := t.Row("UPDATE fleet_group SET holder = ?, slotted = FALSE, fence = fence + 1, "+notBefore+" WHERE id = ? AND ready <= ? RETURNING fence",
+		[]any{holder, until, until, until, id, now}, &fence)
+	if absent(err) {
+		err = t.Row("SELECT ready FROM fleet_group WHERE id = ?", []any{id}, &until)
+	}
+	return groupLease(id, holder, fence, until), err
+}
+
+// visitedGroup returns the group of a machine. If it has none, it gets one of the class visited.
+func (f fleet) visitedGroup(t Tx, host, address string, now time.Time) (id int64, err error) {
+	var network bool
+	if err := t.Row("SELECT ?1 = '' OR EXISTS (SELECT 1 FROM fleet_network WHERE name = ?1)", []any{address}, &network); err != nil {
+		return 0, err
+	}
+	key := address
+	if network {
+		key = host
+	}
+	err = t.Row(`SELECT id FROM (SELECT id, ?1 AS rank FROM fleet_group WHERE address = ?2
+		UNION ALL SELECT grp, NOT ?1 FROM fleet_host WHERE host = ?3) AS found ORDER BY rank LIMIT 1`, []any{network, key, host}, &id)
+	if !absent(err) {
+		return id, err
+	}
+	ids, err := groupIDs(t, 1)
+	if err == nil {
+		err = t.Exec("DELETE FROM fleet_group WHERE id IN (SELECT id FROM fleet_group WHERE class = ? AND ready <= ?"+f.db.Claim()+")", visited, now.UnixMilli())
+	}
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], t.Exec("INSERT INTO fleet_group (id, address, class, due) VALUES (?, ?, ?, ?)", ids[0], key, visited, int64(never))
+}
+
+// Leave implements [store.Fleet].
+func (f fleet) Leave(ctx context.Context, delay time.Duration, visits ...store.Lease) error {
+	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+		for _, l := range visits {
+			id, _ := groupOf(l)
+			if err := release(t, l, id, now, delay); err != nil && !errors.Is(err, millrace.ErrConflict) {
+				return err
+			}
+		}
+		return nil
+	})
+	return wrap("leave hosts", err)
+}
+
+// SetAddress implements [store.Fleet].
 func (f fleet) SetAddress(ctx context.Context, turn store.Turn, address string, rate float64) (store.Turn, error) {
 	var busy error
 	out := turn
@@ -319,20 +409,17 @@ func (f fleet) SetAddress(ctx context.Context, turn store.Turn, address string, 
 		}
 		err = t.Exec("UPDATE fleet_host SET grp = ? WHERE host = ?", to, p.host)
 		if err == nil {
-			err = release(t, turn.Lease, id, now)
+			err = release(t, turn.Lease, id, now, 0)
 		}
 		if err != nil {
 			return err
 		}
-		var ready int64
-		if err := t.Row("SELECT ready, fence + 1, (SELECT max(delay) FROM fleet_host WHERE grp = ?1) FROM fleet_group WHERE id = ?1", []any{to}, &ready, &out.Lease.Fence, &out.Delay); err != nil {
+		if err := t.Row("SELECT max(delay) FROM fleet_host WHERE grp = ?", []any{to}, &out.Delay); err != nil {
 			return err
 		}
 		out.Delay *= time.Millisecond
-		if out.Lease.Name = fmt.Sprint(record.FleetPrefix, to); ready > now.UnixMilli() {
+		if out.Lease, err = claimGroup(t, to, turn.Lease.Holder, now.UnixMilli(), turn.Lease.Expires.UnixMilli()); out.Lease.Fence == 0 {
 			busy = record.GroupBusy(p.host, address)
-		} else {
-			err = t.Exec("UPDATE fleet_group SET holder = ?, ready = ?, fence = fence + 1, slotted = FALSE WHERE id = ?", turn.Lease.Holder, turn.Lease.Expires.UnixMilli(), to)
 		}
 		if err == nil {
 			err = t.Exec("DELETE FROM fleet_group WHERE id = ? AND NOT EXISTS (SELECT 1 FROM fleet_host WHERE grp = fleet_group.id)", id)
@@ -342,7 +429,7 @@ func (f fleet) SetAddress(ctx context.Context, turn store.Turn, address string, 
 		}
 		return err
 	})
-	return out, cmp.Or(wrap("place "+turn.Site.Host, err), busy)
+	return out, cmp.Or(wrap("set the address of "+turn.Site.Host, err), busy)
 }
 
 // placement moves a host to the group of an address.
