@@ -218,7 +218,7 @@ func (w *watch) enlist(ctx context.Context, tasks *sync.WaitGroup, urls []string
 			sites = append(sites, store.FleetSite{URL: folder, Unlisted: true})
 		}
 	}
-	_, err := w.fleet.Put(ctx, errless(sites))
+	_, _, err := w.fleet.Put(ctx, errless(sites))
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (w *watch) enlist(ctx context.Context, tasks *sync.WaitGroup, urls []string
 			early = append(early, store.FleetSite{URL: s.URL, Unlisted: true, Due: next})
 		}
 	}
-	_, err = w.fleet.Put(ctx, errless(early))
+	_, _, err = w.fleet.Put(ctx, errless(early))
 	return err
 }
 

@@ -135,7 +135,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 	}
 	defer func() { _ = st.Close() }()
 	began := time.Now()
-	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
+	_, _, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
 		for i := range r.hosts {
 			if !yield(store.FleetSite{URL: r.net.URL(i)}, nil) {
 				return

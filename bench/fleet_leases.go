@@ -37,7 +37,7 @@ func (b *bench) leases(ctx context.Context, hosts int) (err error) {
 	}
 	defer func() { _ = st.Close() }()
 	began := time.Now()
-	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
+	_, _, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
 		for i := range hosts {
 			if !yield(store.FleetSite{URL: fmt.Sprintf("https://h%d.example/", i)}, nil) {
 				return
@@ -95,7 +95,7 @@ func (b *bench) crowdedLeases(ctx context.Context, dsn string, sites int) error 
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
+	_, _, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
 		for i := range sites {
 			if !yield(store.FleetSite{URL: fmt.Sprintf("https://%s/%d/", host, i)}, nil) {
 				return

@@ -19,9 +19,10 @@ import (
 // those with [PriorityNormal], and the fewest to those with [PriorityLow].
 type Fleet interface {
 	// Put adds sites, and changes the settings of sites that the fleet has, in one transaction: if
-	// the sequence yields an error, nothing changes. It returns the number of added sites. If a URL
-	// has no host, or a setting is invalid, Put returns ErrInvalid.
-	Put(ctx context.Context, sites iter.Seq2[FleetSite, error]) (added int, err error)
+	// the sequence yields an error, nothing changes. It returns the numbers of added sites and of
+	// other sites whose settings have changed. If a URL has no host, or a setting is invalid, Put
+	// returns ErrInvalid.
+	Put(ctx context.Context, sites iter.Seq2[FleetSite, error]) (added, changed int, err error)
 	// Remove removes the sites of a query, and returns their number. The mirrored pages remain.
 	// With pages, the sites remain too, as Removing and due at once, until a worker has deleted
 	// their pages. Put cancels that.
@@ -94,7 +95,7 @@ type FleetSite struct {
 
 	Labels   []string      // Put adds them to the stored labels, or removes a label with the prefix "-"
 	Priority int           // if zero for a new site, PriorityNormal
-	Min, Max time.Duration // limits of the interval between two pulls; if negative, those of the worker
+	Min, Max time.Duration // limits of the interval between two pulls, from 1 s to 365 days; if negative, those of the worker
 	Due      time.Time     // when the next turn is due
 	Webhook  string        // URL to which changes are posted; if "-", or "" for a new site, the receiver of the worker
 	Unlisted bool          // Lease returns the site only if its caller names it; Put without Unlisted lists the site again

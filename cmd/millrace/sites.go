@@ -37,23 +37,23 @@ type sitesChosen struct {
 type sitesAddCommand struct {
 	sitesStore
 	fetchFlags
-	Sites       []string      `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list is text with a URL in each line, OPML, a sitemap, or a sitemap index."`
-	Label       []string      `placeholder:"LABEL" help:"Labels to add. A label with a leading - is removed."`
-	Priority    string        `enum:",low,normal,high" default:"" help:"Priority of the sites while more sites are due than workers are free: low, normal or high (default: normal)."`
-	MinInterval time.Duration `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch)."`
-	MaxInterval time.Duration `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch)."`
-	Webhook     string        `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch. To remove it, use --webhook=-."`
-	SkipWrong   bool          `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
+	Sites       []string          `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list is text with a URL in each line, OPML, a sitemap, or a sitemap index."`
+	Label       []string          `placeholder:"LABEL" help:"Labels to add. A label with a leading - is removed."`
+	Priority    string            `enum:",low,normal,high" default:"" help:"Priority of the sites while more sites are due than workers are free: low, normal or high (default: normal)."`
+	MinInterval sitelist.Interval `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch). To remove it, use --min-interval=-."`
+	MaxInterval sitelist.Interval `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch). It also lowers a longer minimum of watch. To remove it, use --max-interval=-."`
+	Webhook     string            `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch. To remove it, use --webhook=-."`
+	SkipWrong   bool              `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
 }
 
 // Run adds all sites or none.
 func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 	settings := store.FleetSite{
-		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: c.MinInterval, Max: c.MaxInterval, Webhook: c.Webhook,
+		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: time.Duration(c.MinInterval), Max: time.Duration(c.MaxInterval), Webhook: c.Webhook,
 	}
 	err := c.change(ctx, p, true, &c.fetchFlags, c.Sites, func(f store.Fleet, l *sitelist.List) (err error) {
 		if l.Wrong == 0 || c.SkipWrong {
-			l.Added, err = f.Put(ctx, l.With(settings))
+			l.Added, l.Changed, err = f.Put(ctx, l.With(settings))
 		}
 		return err
 	})

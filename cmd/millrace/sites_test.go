@@ -19,13 +19,9 @@ func TestSites(t *testing.T) {
 	t.Parallel()
 	first, second := serve(t, copySite(t, "handbook")), serve(t, copySite(t, "jekyll"))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
-	sites := func(args ...string) (code int, r sitelist.Report) {
+	sites := func(args ...string) (int, sitelist.Report) {
 		t.Helper()
-		code, out, errs := command(t, nil, append(append([]string{"sites"}, args...), "--store", mirror, "--json")...)
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatalf("%v: %s%s", err, out, errs)
-		}
-		return code, r
+		return sitesReport(t, mirror, args...)
 	}
 	list := filepath.Join(t.TempDir(), "list")
 	write(t, list, first.url+"\nnot a URL\n")
@@ -145,6 +141,63 @@ func TestSites(t *testing.T) {
 	} {
 		if exit, _, out := failure(t, nil, args...); exit != exitUsage {
 			t.Errorf("%v: exit %d:\n%s", args, exit, out)
+		}
+	}
+}
+
+// sitesReport runs a command for the sites of a store, and returns its report.
+func sitesReport(t *testing.T, mirror string, args ...string) (code int, r sitelist.Report) {
+	t.Helper()
+	code, out, errs := command(t, nil, append(append([]string{"sites"}, args...), "--store", mirror, "--json")...)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	return code, r
+}
+
+// sites add changes the settings of sites, and says how many. A "-" resets a setting. Absurd
+// settings change nothing.
+func TestSitesSettings(t *testing.T) {
+	t.Parallel()
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	site := func() (s sitelist.Site) {
+		t.Helper()
+		var l sitelist.Listing
+		_, out, errs := command(t, nil, "sites", "list", "--store", mirror, "--json")
+		if err := json.Unmarshal([]byte(out), &l); err != nil || len(l.Sites) == 0 {
+			t.Fatalf("%v: %s%s", err, out, errs)
+		}
+		return l.Sites[0]
+	}
+	for _, c := range []struct {
+		args           []string
+		added, changed int
+		min, max       float64
+	}{
+		{nil, 1, 0, 0, 0},
+		{nil, 0, 0, 0, 0},
+		{[]string{"--min-interval", "1h", "--max-interval=2h", "--label", "a"}, 0, 1, 3600, 7200},
+		{[]string{"https://b.example/", "--priority", "high"}, 1, 1, 3600, 7200},
+		{[]string{"--min-interval=-"}, 0, 1, 0, 7200},
+		{[]string{"--max-interval=-"}, 0, 1, 0, 0},
+		{[]string{"--min-interval=48h"}, 0, 1, 172800, 0},
+	} {
+		if code, r := sitesReport(t, mirror, append([]string{"add", "https://a.example/"}, c.args...)...); code != exitGood || r.Added != c.added || r.Changed != c.changed {
+			t.Errorf("%v: exit %d: %+v", c.args, code, r)
+		}
+		if s := site(); s.Min != c.min || s.Max != c.max {
+			t.Errorf("%v: %+v", c.args, s)
+		}
+	}
+	for _, args := range [][]string{{"--max-interval", "1h"}, {"--min-interval", "2h", "--max-interval=1h"}, {"--min-interval", "1ms"}, {"--max-interval", "9000h"}} {
+		exit, code, out := failure(t, nil, append([]string{"sites", "add", "https://a.example/", "https://c.example/", "--store", mirror}, args...)...)
+		if exit != exitFailure || code != "fleet-site" || site().Min != 172800 || site().Max != 0 {
+			t.Errorf("%v: exit %d, %s: %s", args, exit, code, out)
+		}
+	}
+	for _, args := range [][]string{{"--min-interval", "0s"}, {"--max-interval=-1h"}, {"--max-interval", "soon"}} {
+		if exit, _, out := failure(t, nil, append([]string{"sites", "add", "https://a.example/", "--store", mirror}, args...)...); exit != exitUsage {
+			t.Errorf("%v: exit %d: %s", args, exit, out)
 		}
 	}
 }

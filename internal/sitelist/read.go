@@ -16,6 +16,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
@@ -46,7 +47,7 @@ type Wrong struct {
 type Report struct {
 	Sites   int            `json:"sites"`             // entries that are URLs of sites
 	Added   int            `json:"added"`             // sites that are new in the fleet
-	Changed int            `json:"changed"`           // sites that were removed, paused or resumed
+	Changed int            `json:"changed"`           // sites whose settings were changed, or that were removed, paused or resumed
 	Wrong   int            `json:"wrong"`             // entries that are not URLs of sites
 	Rules   map[string]int `json:"rules,omitempty"`   // number of wrong entries by violated rule
 	Entries []Wrong        `json:"entries,omitempty"` // the first wrong entries; at most 100
@@ -103,6 +104,24 @@ func (l *List) URLs() iter.Seq2[string, error] {
 			}
 		}
 	}
+}
+
+// Interval is an interval of sites as people write it, such as 90m. "-" is the interval of the
+// worker, which is negative in [store.FleetSite].
+type Interval time.Duration
+
+// UnmarshalText parses a positive duration, or "-".
+func (i *Interval) UnmarshalText(text []byte) error {
+	if string(text) == "-" {
+		*i = -1
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%.40q is not a duration, such as 90m, and not -", text)
+	}
+	*i = Interval(d)
+	return nil
 }
 
 // With yields all sites with settings.

@@ -164,10 +164,10 @@ func TestLong(t *testing.T) {
 		t.Errorf("%d bytes of text", out.Len())
 	}
 	fleet := memory.New(nil).Fleet()
-	if _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"NO"}})); !errors.Is(err, millrace.ErrInvalid) {
+	if _, _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"NO"}})); !errors.Is(err, millrace.ErrInvalid) {
 		t.Error(err)
 	}
-	added, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"long"}}))
+	added, _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"long"}}))
 	if err != nil || added != n {
 		t.Errorf("%d, %v", added, err)
 	}
@@ -182,7 +182,7 @@ func TestWrite(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	fleet := memory.New(&store.Options{Now: func() time.Time { return now }}).Fleet()
 	l, _ := read(t, nil, "https://a.example/", "https://b.example/")
-	if _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"x"}})); err != nil {
+	if _, _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"x"}})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fleet.Pause(t.Context(), store.FleetQuery{Sites: []string{"https://b.example/"}}, true); err != nil {

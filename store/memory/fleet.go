@@ -93,37 +93,34 @@ func (f *fleet) members(group int64) (hosts []*fleetHost) {
 }
 
 // Put implements [store.Fleet].
-func (f *fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added int, err error) {
+func (f *fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added, changed int, err error) {
 	var all []store.FleetSite
 	for s, err := range sites {
 		if err == nil {
 			s.Host, err = record.FleetHost(&s)
 		}
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		all = append(all, s)
 	}
 	err = f.store.change(ctx, store.Lease{}, "put sites", func() error {
 		next := maps.Clone(f.sites)
 		for _, s := range all {
-			var old store.FleetSite
 			site := &fleetSite{}
-			if was := next[s.URL]; was != nil {
+			was := next[s.URL]
+			if was != nil {
 				*site = *was
-				old = was.FleetSite
-			} else {
-				old.Added, old.Due, old.Host = f.now(), f.now(), s.Host
-				added++
 			}
-			was := old.Unlisted
-			if site.FleetSite, err = record.MergeFleet(old, s); err != nil {
+			var differs bool
+			if site.FleetSite, differs, err = record.MergeFleet(site.FleetSite, s, f.now()); err != nil {
 				return err
 			}
-			if site.URL == "" || was && !site.Unlisted && site.Due.Before(f.now()) {
-				site.Due = f.now()
+			if next[s.URL] = site; was == nil {
+				added++
+			} else if differs && f.sites[s.URL] != nil {
+				changed++
 			}
-			next[s.URL] = site
 		}
 		f.sites = next
 		for _, s := range all {
@@ -137,9 +134,9 @@ func (f *fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return added, nil
+	return added, changed, nil
 }
 
 func matches(q store.FleetQuery, s *fleetSite) bool {

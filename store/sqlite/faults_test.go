@@ -448,9 +448,10 @@ func fleetTurns(t *testing.T, fleet store.Fleet) {
 			t.Fatal(err)
 		}
 	}
-	must(fleet.Put(ctx, func(yield func(store.FleetSite, error) bool) {
+	_, _, err := fleet.Put(ctx, func(yield func(store.FleetSite, error) bool) {
 		_ = yield(store.FleetSite{URL: "https://one.example/"}, nil) && yield(store.FleetSite{URL: "https://two.example/"}, nil)
-	}))
+	})
+	must(nil, err)
 	turns, _, err := fleet.Lease(ctx, "worker", 2, time.Minute, nil)
 	if err != nil || len(turns) != 2 {
 		t.Fatal(turns, err)

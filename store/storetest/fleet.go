@@ -30,14 +30,14 @@ func each(sites []store.FleetSite) iter.Seq2[store.FleetSite, error] {
 	}
 }
 
-// enlist puts sites into the fleet.
-func (f *fixture) enlist(sites ...store.FleetSite) (added int) {
+// enlist puts sites into the fleet, and returns the numbers of added and changed sites.
+func (f *fixture) enlist(sites ...store.FleetSite) [2]int {
 	f.Helper()
-	added, err := f.store.Fleet().Put(f.Context(), each(sites))
+	added, changed, err := f.store.Fleet().Put(f.Context(), each(sites))
 	if err != nil {
 		f.Fatalf("put sites: %v", err)
 	}
-	return added
+	return [2]int{added, changed}
 }
 
 // enlistHosts puts the sites of hosts into the fleet.
@@ -136,12 +136,14 @@ func fleetSiteCases() []testCase {
 	return []testCase{
 		{"Put adds sites and changes their settings", func(_ *testing.T, f *fixture) {
 			a := store.FleetSite{URL: siteURL("a"), Labels: []string{"news", "at/home"}, Min: time.Hour, Paused: true, Name: "x"}
-			want(f, "added", f.enlist(a, store.FleetSite{URL: siteURL("b")}, store.FleetSite{URL: siteURL("b"), Priority: store.PriorityLow}), 2)
+			want(f, "added", f.enlist(a, store.FleetSite{URL: siteURL("b")}, store.FleetSite{URL: siteURL("b"), Priority: store.PriorityLow}), [2]int{2, 0})
 			want(f, "settings", settings(f.one(siteURL("a"))), "[at/home news] 2 1h0m0s 0s false false")
 			want(f, "twice", f.one(siteURL("b")).Priority, store.PriorityLow)
 			want(f, "host", f.one(siteURL("a")).Host, "a.example")
 			f.pass(time.Hour)
-			want(f, "added", f.enlist(store.FleetSite{URL: siteURL("a"), Labels: []string{"-news", "new", "-absent"}, Priority: store.PriorityHigh, Max: 2 * time.Hour}), 0)
+			other := store.FleetSite{URL: siteURL("a"), Labels: []string{"-news", "new", "-absent"}, Priority: store.PriorityHigh, Max: 2 * time.Hour}
+			want(f, "changed", f.enlist(other, store.FleetSite{URL: siteURL("b")}, store.FleetSite{URL: siteURL("c")}), [2]int{1, 1})
+			want(f, "unchanged", f.enlist(other), [2]int{})
 			want(f, "changed", settings(f.one(siteURL("a"))), "[at/home new] 3 1h0m0s 2h0m0s false false")
 			want(f, "since", f.clock().Sub(f.one(siteURL("a")).Added), time.Hour)
 			f.enlist(store.FleetSite{URL: siteURL("a"), Min: -1})
@@ -162,6 +164,7 @@ func fleetSiteCases() []testCase {
 		}},
 		{"a wrong site, or an error of the list, changes nothing", func(t *testing.T, f *fixture) {
 			broken := errors.New("broken")
+			f.enlist(store.FleetSite{URL: siteURL("h"), Min: 2 * time.Hour})
 			for _, wrong := range []store.FleetSite{
 				{URL: "https://x.example"},
 				{URL: "/x/"},
@@ -173,15 +176,18 @@ func fleetSiteCases() []testCase {
 				{URL: siteURL("x"), Labels: []string{"a b"}},
 				{URL: siteURL("x"), Priority: 4},
 				{URL: siteURL("x"), Priority: -1},
-				{URL: siteURL("x"), Min: 2, Max: 1},
+				{URL: siteURL("x"), Min: 2 * time.Hour, Max: time.Hour},
+				{URL: siteURL("h"), Max: time.Hour},
+				{URL: siteURL("x"), Min: time.Millisecond},
+				{URL: siteURL("x"), Max: 400 * 24 * time.Hour},
 				{URL: siteURL("x"), Webhook: "ftp://x.example/"},
 				{URL: siteURL("x"), Webhook: "https:///x"},
 			} {
-				if _, err := f.store.Fleet().Put(t.Context(), each([]store.FleetSite{{URL: siteURL("y")}, wrong})); !errors.Is(err, millrace.ErrInvalid) {
+				if _, _, err := f.store.Fleet().Put(t.Context(), each([]store.FleetSite{{URL: siteURL("y")}, wrong})); !errors.Is(err, millrace.ErrInvalid) {
 					t.Errorf("%+v: %v", wrong, err)
 				}
 			}
-			n, err := f.store.Fleet().Put(t.Context(), func(yield func(store.FleetSite, error) bool) {
+			n, _, err := f.store.Fleet().Put(t.Context(), func(yield func(store.FleetSite, error) bool) {
 				for i := range 1000 {
 					yield(store.FleetSite{URL: siteURL(fmt.Sprint(i))}, nil)
 				}
@@ -190,8 +196,8 @@ func fleetSiteCases() []testCase {
 			if n != 0 || !errors.Is(err, broken) {
 				t.Errorf("%d, %v", n, err)
 			}
-			want(f, "sites", len(f.listed(store.FleetQuery{})), 0)
-			want(f, "turns", len(f.lease("one", 10)), 0)
+			want(f, "sites", len(f.listed(store.FleetQuery{})), 1)
+			want(f, "turns", len(f.lease("one", 10)), 1)
 		}},
 		{"Sites, Pause and Remove select by URL and label", func(t *testing.T, f *fixture) {
 			var all []store.FleetSite
@@ -227,7 +233,7 @@ func fleetSiteCases() []testCase {
 				}
 			}
 			want(f, "sites", len(f.listed(store.FleetQuery{})), 0)
-			want(f, "added again", f.enlist(all...), 1200)
+			want(f, "added again", f.enlist(all...), [2]int{1200, 0})
 		}},
 		{"Remove with pages makes sites due that a worker then removes", func(t *testing.T, f *fixture) {
 			f.enlist(store.FleetSite{URL: siteURL("a"), Unlisted: true}, store.FleetSite{URL: siteURL("b"), Labels: []string{"x"}}, store.FleetSite{URL: siteURL("c"), Labels: []string{"x"}})

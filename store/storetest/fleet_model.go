@@ -83,7 +83,10 @@ func (m *fleetModel) step(i int) {
 		if m.r.IntN(3) == 0 {
 			s.Due = at.Add(m.duration() - time.Minute)
 		}
-		m.both(what, func(f store.Fleet, _ int) (any, error) { return f.Put(ctx, each([]store.FleetSite{s})) })
+		m.both(what, func(f store.Fleet, _ int) (any, error) {
+			added, changed, err := f.Put(ctx, each([]store.FleetSite{s}))
+			return [2]int{added, changed}, err
+		})
 	case op < 5: // every turn that is due, so that the shares of classes do not matter
 		var sites []string
 		if m.r.IntN(4) == 0 {

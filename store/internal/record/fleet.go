@@ -26,6 +26,8 @@ const (
 	FleetRate = 10
 	// FleetCost is the assumed number of requests of a turn, for a host that had no turn yet.
 	FleetCost = 4
+
+	minInterval, maxInterval = time.Second, 365 * 24 * time.Hour
 )
 
 // label matches the label of a site.
@@ -47,11 +49,13 @@ func FleetHost(s *store.FleetSite) (string, error) {
 			return "", fleetError(s, fmt.Sprintf("label %q: use at most 64 small letters, digits, and . _ : / -", l))
 		}
 	}
-	switch {
-	case s.Priority < 0 || s.Priority > store.PriorityHigh:
+	if s.Priority < 0 || s.Priority > store.PriorityHigh {
 		return "", fleetError(s, "the priority must be from 1 to 3")
-	case s.Min > 0 && s.Max > 0 && s.Min > s.Max:
-		return "", fleetError(s, "the minimum interval exceeds the maximum")
+	}
+	for _, d := range []time.Duration{s.Min, s.Max} {
+		if d > 0 && (d < minInterval || d > maxInterval) {
+			return "", fleetError(s, fmt.Sprintf("the interval %s must be from %s to %s", d, minInterval, maxInterval))
+		}
 	}
 	if s.Webhook != "" && s.Webhook != "-" {
 		hook, err := url.Parse(s.Webhook)
@@ -63,19 +67,26 @@ func FleetHost(s *store.FleetSite) (string, error) {
 }
 
 // MergeFleet merges the settings of a Put into a site. old is the zero FleetSite for a new site.
-func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
-	out := old
+// changed reports whether the site differs from old.
+func MergeFleet(old, s store.FleetSite, now time.Time) (out store.FleetSite, changed bool, err error) {
+	if old.URL == "" {
+		old.Host, old.Added, old.Due = s.Host, now, now
+	}
+	out = old
 	out.URL, out.Unlisted, out.Removing = s.URL, s.Unlisted && (old.URL == "" || old.Unlisted), false
 	out.Priority = cmp.Or(s.Priority, old.Priority, store.PriorityNormal)
 	out.Min, out.Max = max(0, cmp.Or(s.Min, old.Min)), max(0, cmp.Or(s.Max, old.Max))
-	if out.Min > 0 && out.Max > 0 && out.Min > out.Max {
-		return out, fleetError(&s, "the minimum interval exceeds the maximum")
+	if out.Max > 0 && out.Min > out.Max {
+		return out, false, fleetError(&s, fmt.Sprintf("the minimum interval %s exceeds the maximum %s; change both", out.Min, out.Max))
 	}
 	if latest := out.Pulled.Add(out.Max); s.Max > 0 && !out.Pulled.IsZero() && latest.Before(out.Due) {
 		out.Due = latest
 	}
 	if !s.Due.IsZero() && s.Due.Before(out.Due) {
 		out.Due = s.Due.UTC().Truncate(time.Millisecond)
+	}
+	if old.Unlisted && !out.Unlisted && out.Due.Before(now) {
+		out.Due = now
 	}
 	if out.Webhook = cmp.Or(s.Webhook, old.Webhook); out.Webhook == "-" {
 		out.Webhook = ""
@@ -89,7 +100,9 @@ func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
 		}
 	}
 	slices.Sort(out.Labels)
-	return out, nil
+	changed = !slices.Equal(old.Labels, out.Labels) || old.Priority != out.Priority || old.Min != out.Min || old.Max != out.Max ||
+		old.Unlisted != out.Unlisted || !old.Due.Equal(out.Due) || old.Webhook != out.Webhook || old.Removing != out.Removing
+	return out, changed, nil
 }
 
 // FleetClass returns the class of a site: its priority, or the highest class if it was never

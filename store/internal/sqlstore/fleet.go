@@ -86,9 +86,14 @@ var requeueGroups = fmt.Sprintf(`UPDATE fleet_group SET
 	class = coalesce((SELECT class FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), class)`, never)
 
 // Put implements [store.Fleet].
-func (f fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added int, err error) {
+func (f fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added, changed int, err error) {
 	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
-		added = 0
+		added, changed = 0, 0
+		next := func(some []store.FleetSite) error {
+			a, c, err := put(t, some, now.UnixMilli())
+			added, changed = added+a, changed+c
+			return err
+		}
 		var some []store.FleetSite
 		for s, err := range sites {
 			if err == nil {
@@ -100,31 +105,28 @@ func (f fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error])
 			if some = append(some, s); len(some) < fleetChunk {
 				continue
 			}
-			n, err := put(t, some, now.UnixMilli())
-			if added += n; err != nil {
+			if err := next(some); err != nil {
 				return err
 			}
 			some = some[:0]
 		}
-		n, err := put(t, some, now.UnixMilli())
-		added += n
-		return err
+		return next(some)
 	})
 	if err != nil {
-		return 0, wrap("put sites", err)
+		return 0, 0, wrap("put sites", err)
 	}
-	return added, nil
+	return added, changed, nil
 }
 
 // put adds or changes a chunk of sites.
-func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
+func put(t Tx, some []store.FleetSite, now int64) (added, changed int, err error) {
 	urls, names := make([]string, len(some)), make([]string, len(some))
 	for i, s := range some {
 		urls[i], names[i] = s.URL, s.Host
 	}
 	sites, err := fleetSites(t, urls)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	hosts := make(map[string]bool)
 	err = t.Rows("SELECT host FROM fleet_host WHERE host = ANY(?)", []any{names}, func(scan Scanner) error {
@@ -134,30 +136,27 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var newSites, newHosts, newGroups []any
-	var changed []string
+	var queues []string           // hosts whose queues change
 	index := make(map[string]int) // indexes in newSites, by URL
 	for _, s := range some {
 		old, known := sites[s.URL]
-		if !known {
-			old.Host, old.Added, old.Due = s.Host, unixTime(now), unixTime(now)
-		}
-		merged, err := record.MergeFleet(old, s)
+		merged, differs, err := record.MergeFleet(old, s, unixTime(now))
 		if err != nil {
-			return 0, err
-		}
-		if known && old.Unlisted && !merged.Unlisted && merged.Due.UnixMilli() < now {
-			merged.Due = unixTime(now)
+			return 0, 0, err
 		}
 		sites[s.URL] = merged
 		at, isNew := index[s.URL]
 		if known && !isNew {
-			if done, err := update(t, old, merged); err != nil {
-				return 0, err
-			} else if done {
-				changed = append(changed, s.Host)
+			if !differs {
+				continue
+			}
+			changed++
+			queues = append(queues, s.Host)
+			if err := update(t, merged); err != nil {
+				return 0, 0, err
 			}
 			continue
 		}
@@ -173,7 +172,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		index[s.URL] = len(newSites)
 		newSites = append(newSites, row...)
 		if hosts[s.Host] {
-			changed = append(changed, s.Host)
+			queues = append(queues, s.Host)
 		} else {
 			hosts[s.Host] = true
 			newHosts = append(newHosts, s.Host)
@@ -182,13 +181,13 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 	const columns = 12
 	ids, err := groupIDs(t, len(newHosts))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	rows := make([]any, 0, 5*len(newHosts))
 	for i, host := range newHosts {
 		newGroups = append(newGroups, ids[i], store.PriorityNormal, int64(never))
 		rows = append(rows, host, ids[i], store.PriorityNormal, int64(never), record.FleetCost)
-		changed = append(changed, host.(string))
+		queues = append(queues, host.(string))
 	}
 	for _, in := range []struct {
 		into  string
@@ -200,7 +199,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		{"fleet_host (host, grp, class, due, cost)", 5, rows},
 	} {
 		if err := t.Insert(in.into, "", in.width, in.rows); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	var lifted []string
@@ -210,11 +209,11 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		}
 	}
 	if err := t.Exec("UPDATE fleet_host SET until = 0 WHERE until > 0 AND host = ANY(?)", lifted); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	changed = append(changed, lifted...)
-	slices.Sort(changed)
-	return added, requeue(t, slices.Compact(changed))
+	queues = append(queues, lifted...)
+	slices.Sort(queues)
+	return added, changed, requeue(t, slices.Compact(queues))
 }
 
 // groupIDs returns n new IDs of groups. IDs are never reused, so the lease of a removed group stays
@@ -228,12 +227,9 @@ func groupIDs(t Tx, n int) (ids []int64, err error) {
 	return ids, err
 }
 
-// update writes the settings of a site, if they have changed.
-func update(t Tx, old, s store.FleetSite) (changed bool, err error) {
-	if slices.Equal(old.Labels, s.Labels) && old.Priority == s.Priority && old.Min == s.Min && old.Max == s.Max && old.Unlisted == s.Unlisted && old.Due.Equal(s.Due) && old.Webhook == s.Webhook && old.Removing == s.Removing {
-		return false, nil
-	}
-	return true, t.Exec("UPDATE fleet_site SET labels = ?, priority = ?, class = ?, shortest = ?, longest = ?, unlisted = ?, queued = ?, due = ?, webhook = ?, removing = ? WHERE url = ?",
+// update writes the settings of a site.
+func update(t Tx, s store.FleetSite) error {
+	return t.Exec("UPDATE fleet_site SET labels = ?, priority = ?, class = ?, shortest = ?, longest = ?, unlisted = ?, queued = ?, due = ?, webhook = ?, removing = ? WHERE url = ?",
 		labelText(s.Labels), s.Priority, record.FleetClass(&s), s.Min.Milliseconds(), s.Max.Milliseconds(), s.Unlisted, !s.Unlisted && !s.Paused, unixMillis(s.Due), s.Webhook, s.Removing, s.URL)
 }
 
