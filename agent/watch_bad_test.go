@@ -52,7 +52,7 @@ func TestFleetBadHosts(t *testing.T) {
 		for i := 3; i < f.hosts; i++ {
 			f.checkSite(i)
 		}
-		stats, err := f.store.Fleet().Stats(t.Context())
+		stats, err := f.store.Fleet().Stats(t.Context(), "")
 		if err != nil || stats.Failing != 3 || stats.Lag[3] > 2*time.Minute {
 			t.Errorf("%+v, %v", stats, err)
 		}
@@ -90,7 +90,7 @@ func TestFleetWildcard(t *testing.T) {
 		time.Sleep(90 * time.Minute)
 		stop()
 		f.tasks.Wait()
-		stats, err := f.store.Fleet().Stats(t.Context())
+		stats, err := f.store.Fleet().Stats(t.Context(), "")
 		if err != nil || stats.New > 0 || stats.Failing > 0 || stats.Groups != 61 || stats.Lag[3] > time.Minute {
 			t.Errorf("%+v, %v", stats, err)
 		}
@@ -138,7 +138,7 @@ func TestFleetRate(t *testing.T) {
 			stops := []func(){f.start(&worker{requests: w.requests, bytes: w.bytes}), f.start(&worker{requests: w.requests, bytes: w.bytes})}
 			const length = time.Hour
 			time.Sleep(length)
-			stats, err := f.store.Fleet().Stats(t.Context())
+			stats, err := f.store.Fleet().Stats(t.Context(), "")
 			for _, stop := range stops {
 				stop()
 			}

@@ -101,7 +101,7 @@ func (f *fleetTest) receive(w *worker, e *Event) {
 // check compares the mirrors and the events with the hosts.
 func (f *fleetTest) check() {
 	f.Helper()
-	stats, err := f.store.Fleet().Stats(f.Context())
+	stats, err := f.store.Fleet().Stats(f.Context(), "")
 	if err != nil || stats.New > 0 || stats.Failing > 0 || stats.Lag[3] > time.Minute {
 		f.Errorf("%+v, %v", stats, err)
 	}

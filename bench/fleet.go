@@ -163,7 +163,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 			return cmp.Or(err, errors.New("the workers have ended"))
 		case <-time.After(2 * time.Second):
 		}
-		stats, err := st.Fleet().Stats(ctx)
+		stats, err := st.Fleet().Stats(ctx, "")
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *chil
 		case <-edits.C:
 			r.edit()
 		case <-stats.C:
-			s, err := st.Fleet().Stats(ctx)
+			s, err := st.Fleet().Stats(ctx, "")
 			if err != nil {
 				return err
 			}

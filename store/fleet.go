@@ -27,15 +27,17 @@ type Fleet interface {
 	// With pages, the sites remain too, as Removing and due at once, until a worker has deleted
 	// their pages. Put cancels that.
 	Remove(ctx context.Context, q FleetQuery, pages bool) (removed int, err error)
-	// Pause pauses or resumes the sites of a query, and returns the number of changed sites.
+	// Pause pauses the sites of a query, or resumes them, and returns the number of paused or resumed
+	// sites. Resumed sites are due at once, also those that were not paused, and those whose host was
+	// deferred.
 	Pause(ctx context.Context, q FleetQuery, paused bool) (changed int, err error)
 	// Sites yields the sites of a query, ordered by URL.
 	Sites(ctx context.Context, q FleetQuery) iter.Seq2[FleetSite, error]
 	// Hosts returns at most limit hosts whose last turn failed, those with the most failures in a
 	// row first.
 	Hosts(ctx context.Context, limit int) ([]FleetHost, error)
-	// Stats counts the sites that are not unlisted.
-	Stats(ctx context.Context) (FleetStats, error)
+	// Stats counts the sites that are not unlisted and have a label; "" is any.
+	Stats(ctx context.Context, label string) (FleetStats, error)
 
 	// Lease gives a worker at most n turns, each with the lease of a different group for the
 	// duration d. Their sites are due and not paused. If sites is not nil, Lease considers only
@@ -154,15 +156,16 @@ type FleetHost struct {
 	Received      int64     // bytes received in all turns
 }
 
-// FleetStats counts the sites of a [Fleet].
+// FleetStats counts sites of a [Fleet].
 type FleetStats struct {
 	Sites, Hosts, Groups int
 	Paused               int
-	New                  int // sites that were never pulled
-	Failing              int // sites whose last turn failed
+	New                  int // sites that were never pulled and are not paused
+	Failing              int // sites whose last turn failed and that are not paused
+	Webhooks             int // sites with a Webhook
 	// Errors are the numbers of failing sites by TurnResult.Error; nil = none.
 	Errors map[string]int
-	// Requests and Received are the totals of all turns of the current hosts.
+	// Requests and Received are the totals of all turns of the hosts.
 	Requests, Received int64
 	Due                int // sites that are due and have no turn
 	Leased             int // groups with a valid lease

@@ -63,11 +63,11 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
 	}
-	if fleet, err := sitelist.SummaryOf(ctx, from.Store.Fleet()); err != nil {
+	if fleet, err := sitelist.SummaryOf(ctx, from.Store.Fleet(), ""); err != nil {
 		return err
 	} else if fleet != nil {
 		site.Fleet = func(ctx context.Context) (*sitelist.Summary, error) {
-			return sitelist.SummaryOf(ctx, from.Store.Fleet())
+			return sitelist.SummaryOf(ctx, from.Store.Fleet(), "")
 		}
 	}
 	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.Inside() })

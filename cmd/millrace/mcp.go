@@ -67,6 +67,9 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	lib := library.New(st, path, &library.Options{Label: c.Label, Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	defer func() { err = errors.Join(err, lib.Close(), st.Close()) }()
+	if err := ingest.CheckLabel(ctx, st.Fleet(), c.Label); err != nil {
+		return err
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup

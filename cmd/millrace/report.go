@@ -22,6 +22,7 @@ type reportCommand struct {
 	Unit   string   `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
 	As     string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
 	Store  string   `placeholder:"FILE|URL" help:"Value of --store for serve, if any, or a mirror that pull has written."`
+	Label  string   `placeholder:"LABEL" help:"Only the mirrored sites with this label (see millrace sites add)."`
 	Since  string   `placeholder:"DATE" help:"First day of the report, such as 2026-11-01 (default: 30 days ago for a published site, the first day of access logs). Pulls are always reported in total."`
 	CSV    bool     `name:"csv" help:"Print CSV for spreadsheets, with a line for each day, bot and protocol."`
 }
@@ -40,6 +41,9 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if c.readsLogs() {
+		if c.Label != "" {
+			return usageError("--label: only valid with --store")
+		}
 		return c.logs(ctx, p, since)
 	}
 	if c.Site != "" || c.Unit != "" {
@@ -58,7 +62,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	r, err := report.Of(ctx, st, &report.Options{Store: stores.Name(c.Store), Since: since, Coefficients: c.values(), Logger: p.log})
+	r, err := report.Of(ctx, st, &report.Options{Store: stores.Name(c.Store), Label: c.Label, Since: since, Coefficients: c.values(), Logger: p.log})
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/sitelist"
 	"github.com/millrace/millrace/store"
 )
@@ -17,7 +18,7 @@ type sitesCommand struct {
 	Remove sitesRemoveCommand `cmd:"" help:"Remove sites. Their pages remain in the store, unless you use --delete-pages."`
 	List   sitesListCommand   `cmd:"" help:"List sites, their state, and the delay of the workers."`
 	Pause  sitesPauseCommand  `cmd:"" help:"Stop pulling sites until they are resumed."`
-	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites."`
+	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites, and pull the selected sites at once, paused or not."`
 }
 
 // sitesStore holds the flag that selects the store.
@@ -30,7 +31,7 @@ type sitesStore struct {
 type sitesChosen struct {
 	sitesStore
 	fetchFlags
-	Sites []string `arg:"" optional:"" name:"source" help:"Sites, with the same syntax as for millrace sites add."`
+	Sites []string `arg:"" optional:"" name:"source" help:"Sites, with the same syntax as for millrace sites add. If one of them is not in the list of sites, nothing changes."`
 	Label string   `placeholder:"LABEL" help:"Only sites with this label. Without SOURCE, all of them."`
 }
 
@@ -51,9 +52,9 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 	settings := store.FleetSite{
 		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: time.Duration(c.MinInterval), Max: time.Duration(c.MaxInterval), Webhook: c.Webhook,
 	}
-	err := c.change(ctx, p, true, &c.fetchFlags, c.Sites, func(f store.Fleet, l *sitelist.List) (err error) {
+	err := c.change(ctx, p, true, &c.fetchFlags, c.Sites, func(st store.Store, l *sitelist.List) (err error) {
 		if l.Wrong == 0 || c.SkipWrong {
-			l.Added, l.Changed, err = f.Put(ctx, l.With(settings))
+			l.Added, l.Changed, err = st.Fleet().Put(ctx, l.With(settings))
 		}
 		return err
 	})
@@ -64,7 +65,7 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 }
 
 // change opens the store, reads the lists of sites, calls f, and prints the report.
-func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fetchFlags, sources []string, f func(f store.Fleet, l *sitelist.List) error) (err error) {
+func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fetchFlags, sources []string, f func(st store.Store, l *sitelist.List) error) (err error) {
 	open := p.openToRead
 	if create {
 		open = p.openStore
@@ -78,7 +79,7 @@ func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fet
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f(st.Fleet(), l), st.Close()); err != nil {
+	if err := errors.Join(f(st, l), st.Close()); err != nil {
 		return err
 	}
 	if err := p.report(l.Report, func(w *bytes.Buffer) { l.WriteText(w) }); err != nil {
@@ -90,20 +91,22 @@ func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fet
 	return nil
 }
 
-// each calls f for the selected sites, in batches.
-func (c *sitesChosen) each(ctx context.Context, p *process, f func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error)) error {
+// each calls f for the selected sites, in batches. pages also selects sites that only have pages in
+// the store.
+func (c *sitesChosen) each(ctx context.Context, p *process, pages bool, f func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error)) error {
 	if len(c.Sites) == 0 && c.Label == "" {
 		return usageError("no site selected; name sites, or select them by --label")
 	}
-	return c.change(ctx, p, false, &c.fetchFlags, c.Sites, func(fleet store.Fleet, l *sitelist.List) error {
-		return l.Each(c.Label, func(q store.FleetQuery) (int, error) { return f(fleet, ctx, q) })
+	return c.change(ctx, p, false, &c.fetchFlags, c.Sites, func(st store.Store, l *sitelist.List) error {
+		choice := sitelist.Choice{Label: c.Label, Pages: pages}
+		return l.Each(ctx, st, choice, func(q store.FleetQuery) (int, error) { return f(st.Fleet(), ctx, q) })
 	})
 }
 
 type (
 	sitesRemoveCommand struct {
 		sitesChosen
-		DeletePages bool `help:"Also delete the pages of the sites. Workers do that soon; until then, sites list has the sites as removing."`
+		DeletePages bool `help:"Also delete the pages of the sites, also of sites that were removed before. Workers do that soon; until then, sites list has the sites as removing."`
 	}
 	sitesPauseCommand  struct{ sitesChosen }
 	sitesResumeCommand struct{ sitesChosen }
@@ -111,21 +114,21 @@ type (
 
 // Run removes sites.
 func (c *sitesRemoveCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+	return c.each(ctx, p, c.DeletePages, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
 		return f.Remove(ctx, q, c.DeletePages)
 	})
 }
 
 // Run pauses sites.
 func (c *sitesPauseCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+	return c.each(ctx, p, false, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
 		return f.Pause(ctx, q, true)
 	})
 }
 
 // Run resumes sites.
 func (c *sitesResumeCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+	return c.each(ctx, p, false, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
 		return f.Pause(ctx, q, false)
 	})
 }
@@ -141,7 +144,11 @@ func (c *sitesListCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	stats, err := st.Fleet().Stats(ctx)
+	err = ingest.CheckLabel(ctx, st.Fleet(), c.Label)
+	var stats store.FleetStats
+	if err == nil {
+		stats, err = st.Fleet().Stats(ctx, c.Label)
+	}
 	var now time.Time
 	if err == nil {
 		now, err = st.Now(ctx)

@@ -124,8 +124,40 @@ func TestSites(t *testing.T) {
 	if _, out, errs := command(t, nil, "report", "--store", mirror, "--json"); json.Unmarshal([]byte(out), &summary) != nil || summary.Fleet == nil || summary.Fleet.Paused != 1 || summary.Fleet.Received == 0 {
 		t.Errorf("%s%s", out, errs)
 	}
-	if exit, code, out := failure(t, nil, "export", "--store", mirror, "--label", "none", "--format", "jsonl", "--out", pages); exit != exitFailure || code != "not-found" {
-		t.Errorf("exit %d: %s", exit, out)
+	if _, out, errs := command(t, nil, "report", "--store", mirror, "--label", "books", "--json"); json.Unmarshal([]byte(out), &summary) != nil || summary.Fleet.Sites != 1 || len(summary.Sites) != 1 {
+		t.Errorf("%s%s", out, errs)
+	}
+	for _, args := range [][]string{
+		{"export", "--format", "jsonl", "--out", pages},
+		{"search", "the"},
+		{"mcp", "--listen", "127.0.0.1:0"},
+		{"report"},
+		{"sites", "list"},
+		{"sites", "pause"},
+	} {
+		if exit, code, out := failure(t, nil, append(args, "--store", mirror, "--label", "none")...); exit != exitFailure || code != "not-found" {
+			t.Errorf("%v: exit %d: %s", args, exit, out)
+		}
+	}
+	for _, c := range []struct {
+		args           []string
+		code           int
+		changed, wrong int
+	}{
+		{[]string{"pause", first.url, "https://absent.example/"}, exitFailure, 0, 1},
+		{[]string{"remove", list}, exitFailure, 0, 1},
+		{[]string{"resume", first.url}, exitGood, 1, 0},
+		{[]string{"resume", first.url}, exitGood, 1, 0},
+		{[]string{"remove", first.url}, exitGood, 1, 0},
+		{[]string{"remove", first.url}, exitFailure, 0, 1},
+		{[]string{"remove", first.url, "--delete-pages"}, exitGood, 1, 0},
+	} {
+		if code, r := sites(c.args...); code != c.code || r.Changed != c.changed || r.Wrong != c.wrong {
+			t.Errorf("%v: exit %d: %+v", c.args, code, r)
+		}
+	}
+	if _, out, _ := command(t, nil, "sites", "list", "--store", mirror, "--json"); json.Unmarshal([]byte(out), &listing) != nil || len(listing.Sites) != 1 || listing.Sites[0].State != "removing" {
+		t.Errorf("%s", out)
 	}
 	for _, args := range [][]string{
 		{"search", "the", "--store", mirror, "--label", "books", "--site", first.url},

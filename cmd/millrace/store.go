@@ -95,7 +95,7 @@ func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (sele
 		selected, err = ingest.Labelled(ctx, st, c.Label)
 	}
 	if err == nil && len(selected) == 0 {
-		err = fmt.Errorf("store %s: %w: contains no site with the label %q yet", stores.Name(file), millrace.ErrNotFound, c.Label)
+		err = fmt.Errorf("label %q: %w: none of its sites has been pulled yet", c.Label, millrace.ErrNotFound)
 	}
 	return selected, all, err
 }

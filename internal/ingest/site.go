@@ -21,9 +21,23 @@ func SiteNames(ctx context.Context, st store.Store) (names []string, err error) 
 	return names, nil
 }
 
+// CheckLabel returns ErrNotFound if no site of a fleet has a label. The label "" is any.
+func CheckLabel(ctx context.Context, f store.Fleet, label string) error {
+	if label == "" {
+		return nil
+	}
+	for _, err := range f.Sites(ctx, store.FleetQuery{Label: label}) {
+		return err
+	}
+	return fmt.Errorf("label %q: %w: no site has it; millrace sites list shows the labels", label, millrace.ErrNotFound)
+}
+
 // Labelled returns the names of the sites of a store that have a label (see [store.FleetSite])
-// and a mirror, in order.
+// and a mirror, in order. If no site has the label, it returns ErrNotFound.
 func Labelled(ctx context.Context, st store.Store, label string) (names []string, err error) {
+	if err := CheckLabel(ctx, st.Fleet(), label); err != nil {
+		return nil, err
+	}
 	for s, err := range st.Fleet().Sites(ctx, store.FleetQuery{Label: label}) {
 		if err != nil {
 			return nil, err

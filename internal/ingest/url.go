@@ -51,11 +51,14 @@ func URL(raw string) (string, error) {
 // host matches a host name with an optional port and path.
 var host = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+([A-Za-z]{2,})(?::\d+)?(?:/.*)?$`)
 
+// fileEndings are the endings of names that are those of files, even if the file does not exist.
+var fileEndings = strings.Fields("csv db gz htm html json jsonl log md opml tsv txt xhtml xml yaml yml")
+
 // Source returns the source that a user has typed. If it is the name of a host, and not of a file
 // or folder, Source returns its URL with https.
 func Source(raw string) string {
 	m := host.FindStringSubmatch(raw)
-	if m == nil || slices.Contains([]string{"html", "htm", "xhtml", "md", "db", "log", "gz"}, strings.ToLower(m[1])) {
+	if m == nil || slices.Contains(fileEndings, strings.ToLower(m[1])) {
 		return raw
 	}
 	if _, err := os.Lstat(raw); !errors.Is(err, fs.ErrNotExist) {

@@ -22,6 +22,7 @@ import (
 // Options select the contents of a report.
 type Options struct {
 	Store        string    // name of the store
+	Label        string    // only mirrored sites with this label, and no published sites; "" = all
 	Since        time.Time // first day of the requests of machines
 	Coefficients savings.Coefficients
 	Logger       *slog.Logger // logs read errors
@@ -67,6 +68,16 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Label != "" {
+		names, err := ingest.Labelled(ctx, st, o.Label)
+		if err != nil {
+			return nil, err
+		}
+		costs = slices.DeleteFunc(costs, func(c store.SiteCost) bool {
+			_, labelled := slices.BinarySearch(names, c.Site)
+			return !labelled
+		})
+	}
 	r := &Report{Store: o.Store, Sites: []*Pulled{}, Served: []*Served{}, Coefficients: savings.List(o.Coefficients), first: o.Since}
 	for len(costs) > 0 {
 		n := 1
@@ -85,8 +96,11 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 		r.Sites = append(r.Sites, s)
 		costs = costs[n:]
 	}
-	if r.Fleet, err = sitelist.SummaryOf(ctx, st.Fleet()); err != nil {
+	if r.Fleet, err = sitelist.SummaryOf(ctx, st.Fleet(), o.Label); err != nil {
 		return nil, err
+	}
+	if o.Label != "" {
+		return r, nil
 	}
 	served, err := o.served(ctx, st)
 	r.Served = append(r.Served, served...)

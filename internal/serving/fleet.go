@@ -33,7 +33,7 @@ func (f *fleetStats) get() *store.FleetStats {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), fleetTime)
 	defer cancel()
-	st, err := f.fleet.Stats(ctx)
+	st, err := f.fleet.Stats(ctx, "")
 	if err != nil {
 		f.log.Warn("count of mirrored sites failed", "err", err)
 	}

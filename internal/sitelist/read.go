@@ -146,6 +146,9 @@ func (l *List) source(ctx context.Context, source string) error {
 		defer f.Close()
 		return l.list(ctx, source, f)
 	} else if !strings.Contains(source, "://") && ingest.Source(source) == source {
+		if !strings.ContainsAny(source, `/\ `) {
+			err = fmt.Errorf("%w; for a host of this name, use https://%s/", err, source)
+		}
 		return err
 	}
 	return l.add(source, 0, source)
@@ -181,6 +184,9 @@ func (l *List) list(ctx context.Context, name string, r io.Reader) error {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.Contains(text, []byte("<urlset")), bytes.Contains(text, []byte("<sitemapindex")):
 		return l.sitemap(ctx, name, in, 0)
 	case bytes.HasPrefix(text, []byte("<")):
+		if kind := http.DetectContentType(text); strings.HasPrefix(kind, "text/html") && !bytes.Contains(text, []byte("<opml")) {
+			return fmt.Errorf("%w: it is an HTML page; a list has a URL in each line, or is OPML or a sitemap", millrace.ErrInvalid)
+		}
 		return l.opml(name, in)
 	}
 	for line := 1; ; line++ {
@@ -226,8 +232,11 @@ func (l *List) opml(name string, r io.Reader) error {
 	d.Strict = false
 	for outlines := 0; ; {
 		token, err := d.Token()
-		if errors.Is(err, io.EOF) && outlines > 0 {
-			return nil
+		if errors.Is(err, io.EOF) {
+			if outlines > 0 {
+				return nil
+			}
+			err = errors.New("no outline element")
 		}
 		if err != nil {
 			return fmt.Errorf("%w: neither OPML nor a sitemap: %w", millrace.ErrInvalid, err)
@@ -315,28 +324,94 @@ func (l *List) wrong(name string, line int, code, text string) {
 	}
 }
 
-// Each calls f with queries that select the sites of the list, or all sites with a label if the
-// list has none. It counts the sites that f has changed.
-func (l *List) Each(label string, f func(q store.FleetQuery) (changed int, err error)) error {
+// Choice selects sites of a store, in addition to a list.
+type Choice struct {
+	Label string // only sites with this label; "" = any
+	// Pages also selects the sites of the list that the fleet does not have, but the store has
+	// mirrored. Each adds them as unlisted sites.
+	Pages bool
+}
+
+// Each calls f with queries that select the sites of the list, or all sites of the choice if the
+// list has no entries. It counts the sites that f has changed. Entries that match no site are
+// wrong. If the list has wrong entries, Each does not call f.
+func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q store.FleetQuery) (changed int, err error)) error {
 	do := func(sites []string) error {
-		n, err := f(store.FleetQuery{Sites: sites, Label: label})
+		if c.Pages {
+			if _, _, err := st.Fleet().Put(ctx, unlisted(sites)); err != nil {
+				return err
+			}
+		}
+		n, err := f(store.FleetQuery{Sites: sites, Label: c.Label})
 		l.Changed += n
+		return err
+	}
+	if err := ingest.CheckLabel(ctx, st.Fleet(), c.Label); err != nil {
 		return err
 	}
 	if l.Sites == 0 && l.Wrong == 0 {
 		return do(nil)
 	}
+	err := l.batches(func(sites []string) error { return l.find(ctx, st, c, sites) })
+	if err != nil || l.Wrong > 0 {
+		return err
+	}
+	return l.batches(do)
+}
+
+func unlisted(sites []string) iter.Seq2[store.FleetSite, error] {
+	return func(yield func(store.FleetSite, error) bool) {
+		for _, u := range sites {
+			if !yield(store.FleetSite{URL: u, Unlisted: true}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// batches calls f with all sites, a thousand at a time.
+func (l *List) batches(f func(sites []string) error) error {
 	some := []string{}
 	for u, err := range l.URLs() {
 		if err != nil {
 			return err
 		}
 		if some = append(some, u); len(some) == 1000 {
-			if err := do(some); err != nil {
+			if err := f(some); err != nil {
 				return err
 			}
 			some = []string{}
 		}
 	}
-	return do(some)
+	return f(some)
+}
+
+// find records the sites that do not match the choice as wrong.
+func (l *List) find(ctx context.Context, st store.Store, c Choice, sites []string) error {
+	found := make(map[string]bool)
+	for s, err := range st.Fleet().Sites(ctx, store.FleetQuery{Sites: sites, Label: c.Label}) {
+		if err != nil {
+			return err
+		}
+		found[s.URL] = true
+	}
+	for _, u := range sites {
+		text := u + ": not in the list of sites"
+		switch {
+		case found[u]:
+			continue
+		case c.Label != "":
+			text += fmt.Sprintf(" with the label %q", c.Label)
+		case c.Pages:
+			costs, err := st.Costs().Of(ctx, u)
+			if err != nil {
+				return err
+			}
+			if len(costs) > 0 {
+				continue
+			}
+		}
+		l.wrong(u, 0, "not-found", text)
+	}
+	return nil
 }

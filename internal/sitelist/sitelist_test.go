@@ -136,7 +136,7 @@ func TestSources(t *testing.T) {
 	}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP()
 	for source, want := range map[string]error{
-		server.URL + "/absent.txt": millrace.ErrNotFound, "absent file": os.ErrNotExist, file(t, "<html>"): millrace.ErrInvalid,
+		server.URL + "/absent.txt": millrace.ErrNotFound, "absent file": os.ErrNotExist, "absent.csv": os.ErrNotExist, file(t, "<html>"): millrace.ErrInvalid, file(t, "<opml></opml>"): millrace.ErrInvalid,
 	} {
 		if _, err := Read(t.Context(), client, nil, []string{source}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", source, err)
@@ -163,7 +163,8 @@ func TestLong(t *testing.T) {
 	if l.WriteText(&out); out.Len() > 4000 {
 		t.Errorf("%d bytes of text", out.Len())
 	}
-	fleet := memory.New(nil).Fleet()
+	st := memory.New(nil)
+	fleet := st.Fleet()
 	if _, _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"NO"}})); !errors.Is(err, millrace.ErrInvalid) {
 		t.Error(err)
 	}
@@ -171,8 +172,68 @@ func TestLong(t *testing.T) {
 	if err != nil || added != n {
 		t.Errorf("%d, %v", added, err)
 	}
-	if err := l.Each("long", func(q store.FleetQuery) (int, error) { return fleet.Pause(t.Context(), q, true) }); err != nil || l.Changed != n {
-		t.Errorf("%d, %v", l.Changed, err)
+	pause := func(l *List) {
+		t.Helper()
+		if err := l.Each(t.Context(), st, Choice{Label: "long"}, func(q store.FleetQuery) (int, error) { return fleet.Pause(t.Context(), q, true) }); err != nil {
+			t.Error(err)
+		}
+	}
+	if pause(l); l.Changed != 0 {
+		t.Errorf("%d changed by a list with wrong entries", l.Changed)
+	}
+	l, _ = read(t, strings.NewReader(strings.Join(urls, "\n")), "-")
+	if pause(l); l.Changed != n || l.Wrong != 0 {
+		t.Errorf("%d changed, %d wrong", l.Changed, l.Wrong)
+	}
+}
+
+// A command for sites changes nothing if an entry matches no site, or no site has the label.
+func TestEach(t *testing.T) {
+	t.Parallel()
+	st := memory.New(nil)
+	fleet := st.Fleet()
+	a, b, gone := "https://a.example/", "https://b.example/", "https://gone.example/"
+	if _, _, err := fleet.Put(t.Context(), unlisted([]string{a, b})); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := fleet.Put(t.Context(), func(yield func(store.FleetSite, error) bool) {
+		yield(store.FleetSite{URL: a, Labels: []string{"x"}}, nil)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Costs().Add(t.Context(), gone, "tct-01", store.Traffic{Pulls: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		sources []string
+		choice  Choice
+		calls   []store.FleetQuery
+		wrong   []string
+		err     error
+	}{
+		{nil, Choice{Label: "x"}, []store.FleetQuery{{Label: "x"}}, nil, nil},
+		{nil, Choice{Label: "y"}, nil, nil, millrace.ErrNotFound},
+		{[]string{a, b}, Choice{}, []store.FleetQuery{{Sites: []string{a, b}}}, nil, nil},
+		{[]string{a, b}, Choice{Label: "x"}, nil, []string{b}, nil},
+		{[]string{a, gone, b}, Choice{}, nil, []string{gone}, nil},
+		{[]string{a, gone, "https://c.example/"}, Choice{Pages: true}, nil, []string{"https://c.example/"}, nil},
+		{[]string{a, "ftp://x"}, Choice{}, nil, []string{"ftp://x"}, nil},
+		{[]string{gone}, Choice{Pages: true}, []store.FleetQuery{{Sites: []string{gone}}}, nil, nil},
+		{[]string{gone}, Choice{}, []store.FleetQuery{{Sites: []string{gone}}}, nil, nil}, // the last one has added it
+	} {
+		l, _ := read(t, nil, c.sources...)
+		var calls []store.FleetQuery
+		err := l.Each(t.Context(), st, c.choice, func(q store.FleetQuery) (int, error) {
+			calls = append(calls, q)
+			return 1, nil
+		})
+		var wrong []string
+		for _, e := range l.Entries {
+			wrong = append(wrong, e.Source)
+		}
+		if !errors.Is(err, c.err) || !cmp.Equal(calls, c.calls) || !slices.Equal(wrong, c.wrong) || l.Changed != len(calls) {
+			t.Errorf("%q, %+v: %v, %v, %q", c.sources, c.choice, err, calls, wrong)
+		}
 	}
 }
 
@@ -182,14 +243,14 @@ func TestWrite(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	fleet := memory.New(&store.Options{Now: func() time.Time { return now }}).Fleet()
 	l, _ := read(t, nil, "https://a.example/", "https://b.example/")
-	if _, _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"x"}})); err != nil {
+	if _, _, err := fleet.Put(t.Context(), l.With(store.FleetSite{Labels: []string{"x"}, Priority: store.PriorityLow, Max: 90 * time.Minute, Webhook: "https://hook.example/?secret"})); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fleet.Pause(t.Context(), store.FleetQuery{Sites: []string{"https://b.example/"}}, true); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(time.Minute)
-	stats, err := fleet.Stats(t.Context())
+	stats, err := fleet.Stats(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,18 +276,23 @@ func TestWrite(t *testing.T) {
 	if err := fleet.Defer(t.Context(), "a.example", now.Add(time.Hour), "http-503"); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := SummaryOf(t.Context(), fleet)
+	sum, err := SummaryOf(t.Context(), fleet, "x")
 	if err != nil || sum.Requests != 7 || !slices.Equal(sum.Codes(), []Code{{"http-503", 1}}) || len(sum.Worst) != 1 || sum.Worst[0].Failures != 1 || sum.Worst[0].Sites != 1 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	if sum.WriteText(&out); strings.Count(out.String(), "a.example") != 2 {
 		t.Errorf("%s", out.Bytes())
 	}
-	if sum, err := SummaryOf(t.Context(), memory.New(nil).Fleet()); sum != nil || err != nil {
+	if sum, err := SummaryOf(t.Context(), fleet, "y"); sum != nil || err != nil {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	out.Reset()
 	if err := Write(&out, stats, fleet.Sites(t.Context(), store.FleetQuery{}), now, false); err != nil || strings.Count(out.String(), "\n") != 3 {
 		t.Errorf("%v: %s", err, out.Bytes())
+	}
+	for _, setting := range []string{"x", "priority=low", "max-interval=1h30m0s", "webhook=https://hook.example"} {
+		if strings.Count(out.String(), setting) < 2 || strings.Contains(out.String(), "secret") {
+			t.Errorf("%s: %s", setting, out.Bytes())
+		}
 	}
 }

@@ -41,9 +41,10 @@ type Code struct {
 	Sites int
 }
 
-// SummaryOf returns the summary of the sites of a fleet, or nil if it has none.
-func SummaryOf(ctx context.Context, f store.Fleet) (*Summary, error) {
-	stats, err := f.Stats(ctx)
+// SummaryOf returns the summary of the sites of a fleet with a label, or nil if there are none. The
+// label "" is any.
+func SummaryOf(ctx context.Context, f store.Fleet, label string) (*Summary, error) {
+	stats, err := f.Stats(ctx, label)
 	if err != nil || stats.Sites == 0 {
 		return nil, err
 	}

@@ -40,14 +40,15 @@ func (r *Report) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "%d sites, %d wrong entries; %d added, %d changed\n", r.Sites, r.Wrong, r.Added, r.Changed)
 }
 
-// Fleet describes all sites of a store.
+// Fleet describes the sites of a store.
 type Fleet struct {
 	Sites    int            `json:"sites"`            // number of sites
 	Hosts    int            `json:"hosts"`            // number of hosts
 	Groups   int            `json:"groups"`           // number of groups of hosts; one worker at a time reads each
-	Paused   int            `json:"paused"`           // paused sites
+	Paused   int            `json:"paused"`           // paused sites; they do not count as new, failing or due
 	New      int            `json:"new"`              // sites that were never pulled
 	Failing  int            `json:"failing"`          // sites whose last pull failed
+	Webhooks int            `json:"webhooks"`         // sites with a webhook of their own
 	Due      int            `json:"due"`              // sites that are due now
 	Leased   int            `json:"leased"`           // groups from which workers are pulling now
 	Errors   map[string]int `json:"errors,omitempty"` // failing sites by the code of the error
@@ -62,7 +63,7 @@ type Fleet struct {
 // Of describes the sites of a fleet.
 func Of(s store.FleetStats) Fleet {
 	return Fleet{
-		s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Due, s.Leased, s.Errors, s.Requests, s.Received,
+		s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Webhooks, s.Due, s.Leased, s.Errors, s.Requests, s.Received,
 		s.Lag[0].Seconds(), s.Lag[1].Seconds(), s.Lag[2].Seconds(), s.Lag[3].Seconds(),
 	}
 }
@@ -76,8 +77,8 @@ func (f Fleet) Text() string {
 
 // Listing is the report of `millrace sites list`.
 type Listing struct {
-	Fleet Fleet  `json:"fleet"` // all sites
-	Sites []Site `json:"sites"` // the selected sites, ordered by URL
+	Fleet Fleet  `json:"fleet"` // counts of the sites
+	Sites []Site `json:"sites"` // the sites, ordered by URL
 }
 
 // Site is one site of a [Listing].
@@ -125,6 +126,26 @@ func siteOf(s store.FleetSite, now time.Time) Site {
 	return out
 }
 
+// settings describes the settings of a site that differ from the defaults.
+func (s *Site) settings() string {
+	all := slices.Clone(s.Labels)
+	if s.Priority != store.PriorityNormal {
+		all = append(all, "priority="+[]string{"", "low", "normal", "high"}[s.Priority])
+	}
+	for _, bound := range []struct {
+		name    string
+		seconds float64
+	}{{"min", s.Min}, {"max", s.Max}} {
+		if bound.seconds > 0 {
+			all = append(all, bound.name+"-interval="+time.Duration(bound.seconds*float64(time.Second)).String())
+		}
+	}
+	if s.Webhook != "" {
+		all = append(all, "webhook="+s.Webhook)
+	}
+	return strings.Join(all, ",")
+}
+
 // Write writes a fleet and its sites, as JSON or as a line for each site.
 func Write(w io.Writer, stats store.FleetStats, sites iter.Seq2[store.FleetSite, error], now time.Time, asJSON bool) error {
 	listing := Listing{Of(stats), []Site{}}
@@ -138,7 +159,7 @@ func Write(w io.Writer, stats store.FleetStats, sites iter.Seq2[store.FleetSite,
 			if line.Lag >= 1 {
 				lag = " lag " + time.Duration(line.Lag*float64(time.Second)).Round(time.Second).String()
 			}
-			if _, err := fmt.Fprintf(w, "%s\t%s%s%s\t%s\n", line.URL, line.State, lag, " "+line.Error, strings.Join(line.Labels, ",")); err != nil {
+			if _, err := fmt.Fprintf(w, "%s\t%s%s%s\t%s\n", line.URL, line.State, lag, " "+line.Error, line.settings()); err != nil {
 				return err
 			}
 		}

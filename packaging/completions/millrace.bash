@@ -78,7 +78,7 @@ _millrace() {
 		'search') words=' --json --quiet --log-level --config --embed-url --embed-model --site --label --store --limit --min-score' ;;
 		'verify') words=' --json --quiet --log-level --config --artifacts --repair' ;;
 		'export') words=' --json --quiet --log-level --config --site --label --store --format --out --since' ;;
-		'report') words=' --json --quiet --log-level --config --kwh-per-gb --bytes-per-token --html-per-text --html-compression --allow-private --delay --contact --site --as --store --since --csv' ;;
+		'report') words=' --json --quiet --log-level --config --kwh-per-gb --bytes-per-token --html-per-text --html-compression --allow-private --delay --contact --site --as --store --label --since --csv' ;;
 		'mcp') words=' --json --quiet --log-level --config --allow-private --delay --contact --embed-url --embed-model --store --label --max-pages --fetch --listen --require-key --rate' ;;
 		'snippet') words='nginx caddy systemd --json --quiet --log-level --config --listen --base-url' ;;
 		'up') words=' --json --quiet --log-level --config --allow-private --delay --contact --place --origin --base-url --listen --policy-allow --policy-refuse --dashboard --yes --apply --undo' ;;

@@ -149,8 +149,8 @@ func (f *fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (rem
 		unused := make(map[string]bool)
 		for url, s := range f.sites {
 			if matches(q, s) && pages {
-				s.Removing, s.Paused, s.Unlisted, s.hinted, s.Due = true, false, false, true, f.now()
-				f.hosts[s.Host].Until = time.Time{}
+				s.Removing, s.Unlisted, s.hinted = true, false, true
+				f.resume(s)
 				removed++
 			} else if matches(q, s) {
 				delete(f.sites, url)
@@ -183,14 +183,28 @@ func (f *fleet) drop(g *fleetGroup) {
 func (f *fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (changed int, err error) {
 	err = f.store.change(ctx, store.Lease{}, "pause sites", func() error {
 		for _, s := range f.sites {
-			if matches(q, s) && s.Paused != paused {
-				s.Paused = paused
-				changed++
+			switch {
+			case !matches(q, s) || s.Paused && paused:
+				continue
+			case paused:
+				s.Paused = true
+			default:
+				f.resume(s)
 			}
+			changed++
 		}
 		return nil
 	})
 	return changed, err
+}
+
+// resume makes a site due at once.
+func (f *fleet) resume(s *fleetSite) {
+	s.Paused = false
+	if now := f.now(); s.Due.After(now) {
+		s.Due = now
+	}
+	f.hosts[s.Host].Until = time.Time{}
 }
 
 // Sites implements [store.Fleet].
@@ -227,18 +241,24 @@ func (f *fleet) Hosts(ctx context.Context, limit int) ([]store.FleetHost, error)
 }
 
 // Stats implements [store.Fleet].
-func (f *fleet) Stats(ctx context.Context) (store.FleetStats, error) {
+func (f *fleet) Stats(ctx context.Context, label string) (store.FleetStats, error) {
 	return get(ctx, f.store, "count the fleet", func() (st store.FleetStats, _ error) {
 		now := f.now()
 		var lags []time.Duration
 		hosts, groups := make(map[string]bool), make(map[int64]bool)
 		for _, s := range f.sites {
-			if s.Unlisted {
+			if s.Unlisted || !matches(store.FleetQuery{Label: label}, s) {
 				continue
 			}
 			st.Sites++
 			hosts[s.Host], groups[f.hosts[s.Host].group] = true, true
+			if s.Webhook != "" {
+				st.Webhooks++
+			}
 			switch {
+			case s.Paused:
+				st.Paused++
+				continue
 			case s.Error != "":
 				if st.Errors == nil {
 					st.Errors = make(map[string]int)
@@ -248,10 +268,6 @@ func (f *fleet) Stats(ctx context.Context) (store.FleetStats, error) {
 			case s.Pulled.IsZero():
 				st.New++
 			}
-			if s.Paused {
-				st.Paused++
-				continue
-			}
 			lag := now.Sub(s.Due)
 			if lag >= 0 {
 				st.Due++
@@ -259,11 +275,11 @@ func (f *fleet) Stats(ctx context.Context) (store.FleetStats, error) {
 			lags = append(lags, max(0, lag))
 		}
 		for _, g := range f.groups {
-			if g.holder != "" && now.Before(g.ready) {
+			if groups[g.id] && g.holder != "" && now.Before(g.ready) {
 				st.Leased++
 			}
 		}
-		for name := range f.hosts {
+		for name := range hosts {
 			st.Requests, st.Received = st.Requests+f.hosts[name].Requests, st.Received+f.hosts[name].Received
 		}
 		st.Hosts, st.Groups = len(hosts), len(groups)

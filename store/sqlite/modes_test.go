@@ -70,7 +70,7 @@ func TestAdditions(t *testing.T) {
 	for range 2 {
 		s, err := Open(t.Context(), path, nil)
 		if err == nil {
-			_, err = s.Fleet().Stats(t.Context())
+			_, err = s.Fleet().Stats(t.Context(), "")
 			err = errors.Join(err, s.Close())
 		}
 		if err != nil {

@@ -268,7 +268,7 @@ func fleetSiteCases() []testCase {
 		}},
 		{"only a Lease that names an unlisted site gives its turn", func(t *testing.T, f *fixture) {
 			f.enlist(store.FleetSite{URL: siteURL("a"), Unlisted: true}, store.FleetSite{URL: siteURL("b")})
-			want(f, "stats", f.stats().Sites, 1)
+			want(f, "stats", f.stats("").Sites, 1)
 			f.done(f.turn("one", siteURL("b")), time.Hour)
 			turns, next, err := f.store.Fleet().Lease(t.Context(), "one", 1, time.Minute, []string{siteURL("b"), siteURL("c")})
 			if err != nil || len(turns) > 0 || next.Sub(f.clock()) != time.Hour {
@@ -285,7 +285,7 @@ func fleetSiteCases() []testCase {
 			f.turn("one", siteURL("a"))
 		}},
 		{"Stats counts sites and their lag", func(_ *testing.T, f *fixture) {
-			want(f, "empty", f.stats(), store.FleetStats{})
+			want(f, "empty", f.stats(""), store.FleetStats{})
 			for i := range 10 {
 				f.enlistHosts(fmt.Sprint(i))
 			}
@@ -296,7 +296,7 @@ func fleetSiteCases() []testCase {
 			if _, err := f.store.Fleet().Pause(f.Context(), store.FleetQuery{Sites: []string{turns[0].Site.URL}}, true); err != nil {
 				f.Fatal(err)
 			}
-			want(f, "stats", f.stats(), store.FleetStats{
+			want(f, "stats", f.stats(""), store.FleetStats{
 				Sites: 10, Hosts: 10, Groups: 10, Paused: 1, New: 8, Failing: 1, Due: 8, Leased: 2, Errors: map[string]int{"down": 1}, Requests: 3, Received: 1 << 40,
 				Lag: [4]time.Duration{time.Hour, time.Hour, time.Hour, time.Hour},
 			})
@@ -307,15 +307,52 @@ func fleetSiteCases() []testCase {
 			for _, turn := range f.lease("one", 4) {
 				f.done(turn, time.Hour)
 			}
-			got := f.stats()
+			got := f.stats("")
 			want(f, "lag", got.Lag, [4]time.Duration{0, 65 * time.Minute, 65 * time.Minute, 65 * time.Minute})
+		}},
+		{"Stats of a label counts its sites, their hosts and groups", func(_ *testing.T, f *fixture) {
+			f.enlist(store.FleetSite{URL: siteURL("a"), Labels: []string{"x"}, Webhook: "https://hook.example/"}, store.FleetSite{URL: siteURL("b"), Labels: []string{"x"}}, store.FleetSite{URL: siteURL("c"), Labels: []string{"z"}})
+			if _, err := f.store.Fleet().Pause(f.Context(), store.FleetQuery{Sites: []string{siteURL("b")}}, true); err != nil {
+				f.Fatal(err)
+			}
+			f.pass(time.Hour)
+			for _, turn := range f.lease("one", 5) {
+				if turn.Site.URL == siteURL("a") {
+					f.ended(turn, store.TurnResult{Due: f.clock().Add(time.Hour), Error: "down", Requests: 3, Received: 5}, nil)
+				}
+			}
+			want(f, "with the label", f.stats("x"), store.FleetStats{
+				Sites: 2, Hosts: 2, Groups: 2, Paused: 1, Failing: 1, Webhooks: 1, Errors: map[string]int{"down": 1}, Requests: 3, Received: 5,
+			})
+			want(f, "other", f.stats("z"), store.FleetStats{
+				Sites: 1, Hosts: 1, Groups: 1, New: 1, Due: 1, Leased: 1, Lag: [4]time.Duration{time.Hour, time.Hour, time.Hour, time.Hour},
+			})
+			want(f, "none", f.stats("y"), store.FleetStats{})
+		}},
+		{"resumed sites are due at once", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a", "b", "c")
+			fleet := f.store.Fleet()
+			for _, turn := range f.lease("one", 3) {
+				f.ended(turn, store.TurnResult{Due: f.clock().Add(24 * time.Hour), Soonest: f.clock().Add(time.Hour), Error: "refused"}, nil)
+			}
+			if err := fleet.Defer(t.Context(), "a.example", f.clock().Add(time.Hour), "down"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fleet.Pause(t.Context(), store.FleetQuery{Sites: []string{siteURL("b")}}, true); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := fleet.Pause(t.Context(), store.FleetQuery{Sites: []string{siteURL("a"), siteURL("b"), siteURL("absent")}}, false); n != 2 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+			want(f, "turns", urls(f.lease("one", 5)), []string{siteURL("a"), siteURL("b")})
 		}},
 	}
 }
 
-func (f *fixture) stats() store.FleetStats {
+// stats returns the counts of the sites with a label.
+func (f *fixture) stats(label string) store.FleetStats {
 	f.Helper()
-	st, err := f.store.Fleet().Stats(f.Context())
+	st, err := f.store.Fleet().Stats(f.Context(), label)
 	if err != nil {
 		f.Fatalf("stats: %v", err)
 	}

@@ -175,11 +175,14 @@ func (m *fleetModel) step(i int) {
 			}
 			all = append(all, fmt.Sprint(s))
 		}
-		st, err := f.Stats(ctx)
-		if err != nil {
-			return nil, err
+		for _, label := range []string{"", "a"} {
+			st, err := f.Stats(ctx, label)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, st)
 		}
 		hosts, err := f.Hosts(ctx, 5)
-		return append(all, st, hosts), err
+		return append(all, hosts), err
 	})
 }

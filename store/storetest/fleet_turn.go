@@ -169,7 +169,7 @@ func fleetGroupCases() []testCase {
 			f.ended(b, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: time.Second}, nil)
 			f.pass(time.Hour)
 			want(f, "one at a time", len(f.lease("two", 5)), 1)
-			want(f, "groups", f.stats().Groups, 1)
+			want(f, "groups", f.stats("").Groups, 1)
 		}},
 		{"a turn moves to a free group with its lease", func(_ *testing.T, f *fixture) {
 			f.enlistHosts("a", "b", "c")
@@ -185,7 +185,7 @@ func fleetGroupCases() []testCase {
 			f.done(apart, 0)
 			again = f.lease("one", 3, turns[2].Site.URL)[0]
 			f.done(f.placed(again, "192.0.2.4", 0), 0)
-			want(f, "groups", f.stats().Groups, 2)
+			want(f, "groups", f.stats("").Groups, 2)
 			again = f.lease("one", 3, turns[2].Site.URL)[0]
 			last := f.placed(again, "192.0.2.5", 0)
 			want(f, "after three moves", last.Address, "192.0.2.4")
@@ -291,9 +291,9 @@ func fleetGroupCases() []testCase {
 					t.Fatal(err)
 				}
 			}
-			want(f, "groups", f.stats().Groups, n)
+			want(f, "groups", f.stats("").Groups, n)
 			f.placed(turns[n-1], "192.0.2.1", 0)
-			want(f, "with one more", f.stats().Groups, n)
+			want(f, "with one more", f.stats("").Groups, n)
 			f.pass(time.Minute)
 			got := len(f.lease("two", n))
 			f.pass(time.Minute - time.Millisecond)

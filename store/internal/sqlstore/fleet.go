@@ -336,7 +336,7 @@ func (f fleet) each(t Tx, q store.FleetQuery, do func(urls, hosts []string) erro
 // Remove implements [store.Fleet].
 func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (removed int, err error) {
 	if pages {
-		return f.removePages(ctx, q)
+		return f.dueNow(ctx, "remove sites", q, "removing = TRUE, paused = FALSE, unlisted = FALSE, queued = TRUE, hinted = TRUE")
 	}
 	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
 		removed = 0
@@ -364,13 +364,13 @@ func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (remo
 	return removed, wrap("remove sites", err)
 }
 
-// removePages makes the sites of a query due, so that workers delete their pages.
-func (f fleet) removePages(ctx context.Context, q store.FleetQuery) (removed int, err error) {
+// dueNow sets columns of the sites of a query, makes the sites due, and returns their number.
+func (f fleet) dueNow(ctx context.Context, what string, q store.FleetQuery, columns string) (changed int, err error) {
 	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
-		removed = 0
+		changed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
-			n, err := t.Count("UPDATE fleet_site SET removing = TRUE, paused = FALSE, unlisted = FALSE, queued = TRUE, hinted = TRUE, due = ? WHERE url = ANY(?)", now.UnixMilli(), urls)
-			removed += int(n)
+			n, err := t.Count("UPDATE fleet_site SET due = CASE WHEN due < ? THEN due ELSE ? END, "+columns+" WHERE url = ANY(?)", now.UnixMilli(), now.UnixMilli(), urls)
+			changed += int(n)
 			if err == nil {
 				err = t.Exec("UPDATE fleet_host SET until = 0 WHERE host = ANY(?)", hosts)
 			}
@@ -380,15 +380,18 @@ func (f fleet) removePages(ctx context.Context, q store.FleetQuery) (removed int
 			return err
 		})
 	})
-	return removed, wrap("remove sites", err)
+	return changed, wrap(what, err)
 }
 
 // Pause implements [store.Fleet].
 func (f fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (changed int, err error) {
+	if !paused {
+		return f.dueNow(ctx, "resume sites", q, "paused = FALSE, queued = NOT unlisted")
+	}
 	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, _ time.Time) error {
 		changed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
-			n, err := t.Count("UPDATE fleet_site SET paused = ?, queued = NOT unlisted AND NOT ? WHERE paused <> ? AND url = ANY(?)", paused, paused, paused, urls)
+			n, err := t.Count("UPDATE fleet_site SET paused = TRUE, queued = FALSE WHERE NOT paused AND url = ANY(?)", urls)
 			changed += int(n)
 			if err == nil {
 				err = requeue(t, hosts)
@@ -414,7 +417,9 @@ func (f fleet) Hosts(ctx context.Context, limit int) (all []store.FleetHost, err
 }
 
 // Stats implements [store.Fleet].
-func (f fleet) Stats(ctx context.Context) (st store.FleetStats, err error) {
+func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, err error) {
+	condition, args := selected(store.FleetQuery{Label: label})
+	condition = "NOT unlisted AND " + condition
 	err = f.db.Snapshot(ctx, func(q Querier) error {
 		now, err := f.clock(q)
 		if err != nil {
@@ -422,22 +427,21 @@ func (f fleet) Stats(ctx context.Context) (st store.FleetStats, err error) {
 		}
 		ms := now.UnixMilli()
 		var queued int
-		err = q.Row(`SELECT count(*), count(CASE WHEN paused THEN 1 END), count(CASE WHEN error <> '' THEN 1 END), count(CASE WHEN pulled = 0 AND error = '' THEN 1 END),
-			count(CASE WHEN queued THEN 1 END), count(CASE WHEN queued AND due <= ? THEN 1 END), count(DISTINCT host) FROM fleet_site WHERE NOT unlisted`,
-			[]any{ms}, &st.Sites, &st.Paused, &st.Failing, &st.New, &queued, &st.Due, &st.Hosts)
+		err = q.Row(`SELECT count(*), count(CASE WHEN paused THEN 1 END), count(CASE WHEN queued AND error <> '' THEN 1 END), count(CASE WHEN queued AND pulled = 0 AND error = '' THEN 1 END),
+			count(CASE WHEN webhook <> '' THEN 1 END), count(CASE WHEN queued THEN 1 END), count(CASE WHEN queued AND due <= ? THEN 1 END), count(DISTINCT host) FROM fleet_site WHERE `+condition,
+			append([]any{ms}, args...), &st.Sites, &st.Paused, &st.Failing, &st.New, &st.Webhooks, &queued, &st.Due, &st.Hosts)
 		if err != nil {
 			return err
 		}
-		err = q.Row("SELECT count(DISTINCT grp) FROM fleet_host h WHERE EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host AND NOT s.unlisted)", nil, &st.Groups)
+		err = q.Row(`SELECT count(DISTINCT grp), CAST(coalesce(sum(requests), 0) AS BIGINT), CAST(coalesce(sum(received), 0) AS BIGINT) FROM fleet_host h
+			WHERE EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host AND `+condition+")", args, &st.Groups, &st.Requests, &st.Received)
 		if err == nil {
-			err = q.Row("SELECT count(*) FROM fleet_group WHERE holder <> '' AND ready > ?", []any{ms}, &st.Leased)
-		}
-		if err == nil {
-			err = q.Row("SELECT CAST(coalesce(sum(requests), 0) AS BIGINT), CAST(coalesce(sum(received), 0) AS BIGINT) FROM fleet_host", nil, &st.Requests, &st.Received)
+			err = q.Row(`SELECT count(*) FROM fleet_group g WHERE holder <> '' AND ready > ?
+				AND EXISTS (SELECT 1 FROM fleet_host h JOIN fleet_site s ON s.host = h.host WHERE h.grp = g.id AND `+condition+")", append([]any{ms}, args...), &st.Leased)
 		}
 		if err == nil && st.Failing > 0 {
 			st.Errors = make(map[string]int)
-			err = q.Rows("SELECT error, count(*) FROM fleet_site WHERE error <> '' AND NOT unlisted GROUP BY error", nil, func(scan Scanner) error {
+			err = q.Rows("SELECT error, count(*) FROM fleet_site WHERE queued AND error <> '' AND "+condition+" GROUP BY error", args, func(scan Scanner) error {
 				var code string
 				var n int
 				err := scan(&code, &n)
@@ -449,7 +453,7 @@ func (f fleet) Stats(ctx context.Context) (st store.FleetStats, err error) {
 			at := (queued*p + 99) / 100 // rank of the percentile
 			if skip := queued - at; err == nil && queued > 0 && skip < st.Due {
 				var due int64
-				err = q.Row("SELECT due FROM fleet_site WHERE queued ORDER BY due LIMIT 1 OFFSET ?", []any{skip}, &due)
+				err = q.Row("SELECT due FROM fleet_site WHERE queued AND "+condition+" ORDER BY due LIMIT 1 OFFSET ?", append(slices.Clip(args), skip), &due)
 				st.Lag[i] = time.Duration(max(0, ms-due)) * time.Millisecond
 			}
 		}
