@@ -21,12 +21,13 @@ import (
 // logMemory is the limit of memory in MB.
 const logMemory = 100
 
-// accessLog compares `report` of a compressed access log with counting its lines.
+// accessLog compares the speed of `millrace report` for a compressed access log with that of
+// counting the lines of the log.
 func (b *bench) accessLog(ctx context.Context, n int) error {
 	for _, kind := range []struct {
 		name     string
 		distinct bool
-	}{{"", false}, {", each request with another path and another bot", true}} {
+	}{{"", false}, {", a different path and bot in each request", true}} {
 		file := filepath.Join(b.dir, "access.log.gz")
 		if err := writeLog(file, n, kind.distinct); err != nil {
 			return err
@@ -61,15 +62,16 @@ func (b *bench) accessLog(ctx context.Context, n int) error {
 		r.good = r.good && found.Rate >= 0.05
 		b.add(r)
 		b.add(row{
-			what: "the same: most memory", limit: fmt.Sprintf("%d MB", logMemory), ours: fmt.Sprintf("%.0f MB", memory),
+			what: "the same: peak memory", limit: fmt.Sprintf("%d MB", logMemory), ours: fmt.Sprintf("%.0f MB", memory),
 			ratio: fmt.Sprintf("%.2f", memory/logMemory), reach: "below 1", good: memory < logMemory,
 		})
 	}
 	return nil
 }
 
-// endedWatched runs a command, and returns its work, without units, and its peak of resident memory in
-// MB. [mostMemory] would include that of this process.
+// endedWatched runs a command. It returns the work of the command, without units, and its peak
+// resident memory in MB. It does not use [maxMemory], whose result would include the memory of
+// this process.
 func endedWatched(c *exec.Cmd) (w work, most float64, err error) {
 	began := time.Now()
 	if err := c.Start(); err != nil {

@@ -51,10 +51,10 @@ func (b *bench) crawl(ctx context.Context, pages int) error {
 	return nil
 }
 
-// crawls is the number of turns of each crawler.
+// crawls is the number of times that each crawler crawls the site.
 const crawls = 3
 
-// versusWget crawls one site in turns with wget, and then once more.
+// versusWget crawls a site alternately with millrace and wget, and then once more with millrace.
 func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reach float64) error {
 	s, err := startPeer(ctx, site)
 	if err != nil {
@@ -136,11 +136,11 @@ func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w wo
 	if w, err = ended(c); err != nil {
 		return r, w, 0, fmt.Errorf("millrace pull: %w\n%s%s", err, &out, &errs)
 	}
-	return r, w, mostMemory(c), json.Unmarshal(out.Bytes(), &r)
+	return r, w, maxMemory(c), json.Unmarshal(out.Bytes(), &r)
 }
 
-// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to ten
-// others, so every page is within a few links.
+// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to ten others,
+// so every page can be reached by a few links.
 func generated(n int) http.Handler {
 	modified := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	// Pages are generated beforehand, so that the server costs little.

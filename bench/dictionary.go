@@ -15,9 +15,9 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// dictionary measures documents that are coded against the version that the client has: their
-// size after a hundredth of n pages changed, the rate of sending one from the cache, and that
-// of coding one.
+// dictionary measures documents that are coded against the version that the client has: their size
+// after one in a hundred of n pages has changed, the rate at which one is sent from the cache, and
+// the rate at which one is coded.
 func (b *bench) dictionary(ctx context.Context, n int) error {
 	dir := filepath.Join(b.dir, "versions")
 	for i := range n {
@@ -70,7 +70,8 @@ func (b *bench) dictionary(ctx context.Context, n int) error {
 	return b.versionRates(ctx, s, paths[0], held)
 }
 
-// snapshotPath stands for the path of the uncompressed snapshot, which changes with its bytes.
+// snapshotPath is a placeholder for the path of the uncompressed snapshot, which changes with its
+// bytes.
 const snapshotPath = "SCP snapshot"
 
 var uncompressed = regexp.MustCompile(`scp/all-[0-9a-f]+\.scp[<"]`)
@@ -90,7 +91,8 @@ func snapshotAt(ctx context.Context, url, path string) (string, error) {
 	return at[:len(at)-1], nil
 }
 
-// versionBytes compares the bytes of a document against the held version with those in gzip.
+// versionBytes compares the size of a document, coded against the client's version, with its size
+// in gzip.
 func (b *bench) versionBytes(ctx context.Context, s *server, path string, held []byte, what string) error {
 	at, err := snapshotAt(ctx, s.url, path)
 	if err != nil {

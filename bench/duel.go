@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// work is the work of one turn of a side.
+// work is the work that a side does in one turn.
 type work struct {
 	units  float64       // requests, pages, megabytes
 	passed time.Duration // wall clock
 	spent  time.Duration // processor time, user and system, of the working process
 }
 
-// side is one of the two that a duel compares. A call is one turn.
+// side is one of the two programs that a duel compares. Each call runs one turn.
 type side func(ctx context.Context) (work, error)
 
 // figures are medians of a side's turns.
@@ -29,13 +29,13 @@ type figures struct {
 }
 
 // score is the result of a duel. The ratios are medians of the ratios of adjacent turns, which
-// other load slows down equally. Above 1, ours is better.
+// other load slows down equally. If a ratio is above 1, millrace is better.
 type score struct {
 	Peer, Ours figures
 	Rate, Cost float64 // by wall clock, and by processor time
 }
 
-// duel runs the peer and ours in alternating turns. The side that starts alternates, too.
+// duel runs the peer and millrace in alternating turns. The side that starts alternates, too.
 func duel(ctx context.Context, turns int, peer, ours side) (s score, err error) {
 	var rates, costs [2][]float64
 	for i := range turns {
@@ -95,8 +95,8 @@ func during(units float64, do func() error) (work, error) {
 	return work{units, time.Since(began), time.Duration((processorTime() - before) * 1e9)}, err
 }
 
-// doing returns a side whose turns run do, which makes the server work and returns the
-// number of units.
+// doing returns a side that calls do in each turn. do makes the server work and returns the number
+// of units.
 func (s *server) doing(do func() (float64, error)) side {
 	return func(context.Context) (w work, err error) {
 		before, err := processorOf(s.pid)
@@ -114,7 +114,7 @@ func (s *server) doing(do func() (float64, error)) side {
 	}
 }
 
-// ended runs a command and returns its work, without units.
+// ended runs a command to its end and returns its work, without units.
 func ended(c *exec.Cmd) (work, error) {
 	began := time.Now()
 	err := c.Run()
@@ -125,8 +125,8 @@ func ended(c *exec.Cmd) (work, error) {
 	return w, err
 }
 
-// mostMemory returns the peak resident memory in MB of a command that has ended.
-func mostMemory(c *exec.Cmd) float64 {
+// maxMemory returns the peak resident memory in MB of a command that has ended.
+func maxMemory(c *exec.Cmd) float64 {
 	usage, _ := c.ProcessState.SysUsage().(*syscall.Rusage)
 	return float64(usage.Maxrss) / 1024
 }
@@ -163,8 +163,8 @@ func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	return last, nil
 }
 
-// against compares a server with one that only writes the same status, header fields and body.
-// These are the response to the middle path.
+// against compares a server with one that only writes a constant response: the server's response
+// to the middle path.
 func (b *bench) against(ctx context.Context, s *server, what string, paths []string, header http.Header, status int, reach float64) error {
 	q, sample, err := b.warm(ctx, s, paths, header, status)
 	if err != nil {

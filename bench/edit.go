@@ -119,10 +119,10 @@ func (e *editing) close() {
 	}
 }
 
-// number returns the page of an edit. The pages are spread over the site.
+// number returns the number of the page that an edit changes. The pages are spread over the site.
 func (e *editing) number(edit int) int { return (edit*7919 + e.pages/3) % e.pages }
 
-// next returns a page without an edit, its edited form and the new text.
+// next returns a page that was not edited before, its edited form and the new text.
 func (e *editing) next() (page int, edited *millrace.Page, sentence string) {
 	e.count++
 	page = e.number(e.count)
@@ -139,7 +139,7 @@ func (e *editing) commit(ctx context.Context, page *millrace.Page) error {
 	return err
 }
 
-// editCost is the cost of an edit until it is visible, and after that.
+// editCost is the cost of an edit, until it is visible and afterwards.
 type editCost struct {
 	spent, deferred          time.Duration
 	written, deferredWritten int64
@@ -150,7 +150,7 @@ type editCost struct {
 func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 	const rounds = 5
 	var values [5][]float64
-	for round := range rounds + 1 { // the first is not counted: it creates what later edits reuse
+	for round := range rounds + 1 { // the first edit is not counted, because it creates data that later edits reuse
 		if _, err := quiet(ctx, e.pid); err != nil {
 			return cost, err
 		}
@@ -205,7 +205,7 @@ func (e *editing) state() (c editCost, err error) {
 func folderSize(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // deleted meanwhile
+			return nil // the file was deleted in the meantime
 		}
 		if err != nil || d.IsDir() {
 			return err
@@ -221,9 +221,9 @@ func folderSize(dir string) (n int64, err error) {
 	return n, err
 }
 
-// visible polls until a document has a text. It sends the ETag, so that polling writes
-// little. Deferred work begins as soon as a document is visible: bytes written within
-// one polling interval count with the edit.
+// visible polls until a document has a text. It sends the ETag, so that polling writes little.
+// Deferred work begins as soon as a document is visible: bytes that are written within one polling
+// interval count as part of the edit.
 func visible(ctx context.Context, url, text string, every time.Duration) error {
 	d := watched{url: url}
 	for ctx.Err() == nil {

@@ -124,7 +124,7 @@ func (e *editing) everySecond(ctx context.Context, edits int) (*lags, error) {
 	return s.lags(), errors.Join(s.errs...)
 }
 
-// find fetches every list once. It keeps those that list a page of the series.
+// find fetches every list once. It keeps the lists that contain a page of the series.
 func (s *series) find(ctx context.Context) error {
 	header, _, err := fetch(ctx, s.url)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *series) since(ctx context.Context) (string, error) {
 	return s.url + "openfeeder?since=" + url.QueryEscape(token), err
 }
 
-// unconcerned reports whether a list has no page of the series.
+// unconcerned reports whether a list contains no page of the series.
 func (s *series) unconcerned(d *watched) bool {
 	for i := range min(s.length, s.pages) {
 		if entry(d.body, s.number(s.count+1+i)) != "" {
@@ -192,7 +192,7 @@ func (s *series) unconcerned(d *watched) bool {
 	return true
 }
 
-// follow returns all documents that links lead to from a first one.
+// follow returns all documents that can be reached by links from a first one.
 func follow(ctx context.Context, first string, link *regexp.Regexp) (docs []*watched, err error) {
 	for todo := []string{first}; len(todo) > 0; todo = todo[1:] {
 		if slices.ContainsFunc(docs, func(d *watched) bool { return d.url == todo[0] }) {
@@ -210,7 +210,7 @@ func follow(ctx context.Context, first string, link *regexp.Regexp) (docs []*wat
 	return docs, nil
 }
 
-// entry returns a list's entry for a page, "" if absent.
+// entry returns a list's entry for a page, or "" if absent.
 func entry(body string, page int) string {
 	at := strings.Index(body, fmt.Sprintf("/p/%d/", page))
 	if at < 0 {
@@ -293,7 +293,7 @@ func (s *series) note(x *seriesEdit, kind string, at time.Time, err error) {
 	}
 }
 
-// documents returns the paths of one page's documents, by kind.
+// documents returns the paths of the documents of a page, by kind.
 func (s *series) documents(page int) map[string]string {
 	return map[string]string{
 		"M-URL": fmt.Sprintf("p/%d/llm.json", page), "M-URL of draft-00": fmt.Sprintf("p/%d/llm/", page), "Markdown": fmt.Sprintf("p/%d/index.md", page),
@@ -303,7 +303,7 @@ func (s *series) documents(page int) map[string]string {
 	}
 }
 
-// missing names the documents that lack an edit, "" if none.
+// missing returns the names of the documents that lack an edit, or "" if there are none.
 func (s *series) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// events compares 304 responses to a bot by a server that records requests in the store
-// and counts them for Prometheus, with those of the same server without both.
+// events compares the rate of 304 responses to a bot with and without the recording of requests in
+// the store and the counting for Prometheus.
 func (b *bench) events(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {

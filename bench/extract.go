@@ -14,7 +14,7 @@ import (
 // extraction compares extract with its peers and prints its own table. It needs gold
 // data and runs only on request.
 type extraction struct {
-	data    string // folder with wcxb and blocks
+	data    string // folder with the gold sets wcxb and blocks
 	manual  string
 	verbose bool   // list the worst pages instead of the table
 	kind    string // with verbose: only pages of this kind
@@ -23,8 +23,8 @@ type extraction struct {
 	rows    []extractRow
 }
 
-// extractRow is one line of the table. The cells are those of readability, trafilatura and
-// millrace; "" if the row does not apply to a peer.
+// extractRow is one line of the table. The cells contain the figures of readability, trafilatura
+// and millrace; "" if the row does not apply to an extractor.
 type extractRow struct {
 	what  string
 	count int
@@ -85,7 +85,7 @@ func (x *extraction) print() {
 	}
 }
 
-// atLeast adds a row of shares. A reach of 0 sets no target.
+// atLeast adds a row of shares, which should be at least reach. If reach is 0, there is no target.
 func (x *extraction) atLeast(what string, count int, v [3]float64, reach float64) {
 	r := extractRow{what: what, count: count, good: v[oursAt] >= reach}
 	for i := range v {
@@ -97,7 +97,7 @@ func (x *extraction) atLeast(what string, count int, v [3]float64, reach float64
 	x.rows = append(x.rows, r)
 }
 
-// atMost adds a row of factors, written as "2.1".
+// atMost adds a row of factors, such as "2.1", which should be at most the target.
 func (x *extraction) atMost(what string, count int, v [3]float64, reach float64) {
 	r := extractRow{what: what, count: count, reach: fmt.Sprintf("at most %.1f", reach), good: v[oursAt] <= reach}
 	for i := range v {

@@ -17,7 +17,7 @@ type blockPage struct {
 	html        []byte
 	title       string
 	gold        shape
-	codeHeading []string // lines of code that look like a heading
+	codeHeading []string // lines of code that look like headings
 }
 
 func readBlockPages(data string) ([]blockPage, error) {
@@ -66,13 +66,13 @@ func readBlockPages(data string) ([]blockPage, error) {
 //   - image: the same file in any size, because the choice among sizes is free;
 //     34, of which 4 are embeds that the gold writes so.
 //
-// Each block counts for one block of the gold only.
+// Each block matches at most one block of the gold.
 type kept struct {
 	code, language, table, heading, strict, image part
 	missed                                        []string
 }
 
-// note adds a page.
+// note adds the results for a page.
 func (k *kept) note(p *blockPage, got *extracted) {
 	var s shape
 	if got.ours != nil {

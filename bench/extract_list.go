@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// listed is a gold page with our result.
+// listed is a gold page with the result of millrace.
 type listed struct {
 	*goldPage
 	got              *extracted
@@ -21,9 +21,9 @@ type listed struct {
 	missing, surplus []passage
 }
 
-// list prints the worst results, as a help to improve extraction. By kind, it prints missing
-// and surplus words and the worst pages, then wrong fields and lost structure. Or it prints
-// one page word by word.
+// list prints the worst results, which show how to improve extraction. By kind, it prints missing
+// and surplus words and the worst pages, then wrong fields and lost structure. Or it prints one
+// page word by word.
 func (x *extraction) list(ctx context.Context, pages []goldPage) error {
 	byKind := map[string][]listed{}
 	for i := range pages {
@@ -156,8 +156,8 @@ func (x *extraction) printKind(kind string, pages []listed) {
 	}
 }
 
-// printCauses groups passages by cause and landmark. It sorts them by the gain of the
-// mean F1 if none of them were wrong.
+// printCauses groups passages by cause and landmark. It sorts the causes by the amount by which
+// the mean F1 would rise without them.
 func (x *extraction) printCauses(what string, pages []listed, of func(*listed) []passage) {
 	type sum struct {
 		gain         float64
@@ -190,8 +190,8 @@ func (x *extraction) printCauses(what string, pages []listed, of func(*listed) [
 	}
 }
 
-// gain returns the gain of F1 if n missing words are found, or n surplus words are left
-// out.
+// gain returns the amount by which F1 would rise if n missing words were found, or n surplus words
+// were omitted.
 func (l *listed) gain(missing bool, n int) float64 {
 	g, h := map[string]int{}, map[string]int{}
 	count(g, l.Text)
@@ -208,7 +208,7 @@ func (l *listed) gain(missing bool, n int) float64 {
 	return 2*float64(common)/float64(want+have) - l.f1
 }
 
-// lead returns at most most lines, each with its line end.
+// lead returns at most the given number of lines, each with its line end.
 func lead(lines []string, most int) string {
 	var w strings.Builder
 	for _, l := range lines[:min(most, len(lines))] {

@@ -109,7 +109,7 @@ func inline(a atom.Atom) bool {
 	return false
 }
 
-// countBlocks counts the words of all texts of blocks.
+// countBlocks counts the words in all texts of blocks.
 func countBlocks(m map[string]int, blocks []millrace.Block) {
 	for i := range blocks {
 		b := &blocks[i]

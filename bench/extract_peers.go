@@ -24,22 +24,21 @@ type extracted struct {
 	ours                *extract.Result // of millrace
 }
 
-// extractor is an extractor with its name. It takes the bytes of a document and its
-// URL.
+// extractor is an extractor with its name. Its function gets the bytes of a document and the
+// document's URL.
 type extractor struct {
 	name string
 	run  func(ctx context.Context, data []byte, pageURL string) (*extracted, error)
 }
 
-// extractors are in the order of the table's columns.
+// extractors lists the extractors in the order of the table's columns.
 var extractors = [3]extractor{
 	{"readability", runReadability},
 	{"trafilatura", runTrafilatura},
 	{"millrace", runMillrace},
 }
 
-// try runs an extractor. A peer that fails or panics has an empty result. Ours must not
-// fail.
+// try runs an extractor. A peer that fails or panics has an empty result. millrace must not fail.
 func (e extractor) try(ctx context.Context, data []byte, pageURL string) (got *extracted, err error) {
 	if e.name != extractors[oursAt].name {
 		defer func() {
@@ -52,7 +51,7 @@ func (e extractor) try(ctx context.Context, data []byte, pageURL string) (got *e
 }
 
 // parsePeer parses a document for a peer. The peers' own readers guess the character set by
-// statistics, which takes longer than parsing. parsePeer measures their best case.
+// statistics, which takes longer than parsing. parsePeer avoids that cost, in favour of the peers.
 func parsePeer(data []byte, pageURL string) (*html.Node, *url.URL, error) {
 	u, err := url.Parse(pageURL)
 	if err != nil {
@@ -95,7 +94,7 @@ func runTrafilatura(_ context.Context, data []byte, pageURL string) (*extracted,
 	if err != nil {
 		return nil, err
 	}
-	// The fallback gives its best result; images and links do not change the text.
+	// With the fallback, the peer has its best results. Images and links do not change the text.
 	r, err := trafilatura.ExtractDocument(doc, trafilatura.Options{
 		OriginalURL: u, EnableFallback: true, IncludeImages: true, IncludeLinks: true,
 	})

@@ -23,7 +23,7 @@ type places struct {
 	nodes   []*html.Node      // of each word
 	at      map[[3]string]int // three words in a row, to the index of the first
 	root    *html.Node
-	dropped map[*html.Node]string // reasons
+	dropped map[*html.Node]string // reasons why elements were dropped
 }
 
 func newPlaces(doc *html.Node, r *extract.Result) *places {
@@ -56,7 +56,7 @@ func newPlaces(doc *html.Node, r *extract.Result) *places {
 	for i := 2; i < len(words); i++ {
 		key := [3]string(words[i-2 : i+1])
 		if old, ok := m.at[key]; !ok || !m.kept(m.nodes[old]) && m.kept(m.nodes[i-2]) {
-			m.at[key] = i - 2 // of several places, the one inspected
+			m.at[key] = i - 2 // the inspected place, if there are several
 		}
 	}
 	return m
@@ -118,7 +118,7 @@ func (m *places) differ(text, other string) []passage {
 			j++
 		}
 		p := passage{text: text[spans[i][0]:spans[j][1]], words: j - i + 1, cause: "not in the document"}
-		// The first three words that include some of these.
+		// Find the first three words that include some of these.
 		for k := max(i-2, 0); k <= j && k+2 < len(words); k++ {
 			at, ok := m.at[[3]string(words[k:k+3])]
 			if !ok {
@@ -165,7 +165,7 @@ func (m *places) place(p *passage, text *html.Node) {
 	p.path = strings.Join(path, " > ")
 }
 
-// landmark returns the role of an element, "" if it has none.
+// landmark returns the role of an element, or "" if it has none.
 func landmark(n *html.Node) string {
 	if role := nodeAttr(n, "role"); role != "" && role != "presentation" && role != "none" {
 		return n.Data + " role " + role

@@ -46,7 +46,7 @@ const (
 	scaleMemory   = 8 << 30
 )
 
-// scale compares the time per byte of unusual pages with that of an ordinary one.
+// scale compares the time per byte for unusual pages with that for an ordinary page.
 func (x *extraction) scale(ctx context.Context) error {
 	perByte := func(doc string, run func(data []byte) error) (float64, error) {
 		var took []float64

@@ -191,7 +191,7 @@ func (s *shape) ofMarkdown(text string) (inCode []string) {
 	return inCode
 }
 
-// plain removes the markup from a line of Markdown; only its letters matter.
+// plain removes the markup from a line of Markdown, because only its letters are compared.
 func plain(s string) string {
 	return goldTag.ReplaceAllString(goldLink.ReplaceAllString(goldImage.ReplaceAllString(s, ""), "$1"), "")
 }

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/net/html"
 )
 
-// parseAlone is the parsing that every extractor needs, with the options of ours.
+// parseAlone parses a page as every extractor must, with the options that millrace uses.
 func parseAlone(data []byte) error {
 	_, err := html.ParseWithOptions(bytes.NewReader(data), html.ParseOptionEnableScripting(false))
 	return err
 }
 
-// time compares time and allocation per page with html.Parse alone, in turns, page by page. It
-// uses the median of a page's rounds.
+// time compares the time and the allocation per page with those of html.Parse alone, in
+// alternating turns. For each page, it uses the median of the rounds.
 func (x *extraction) time(ctx context.Context, pages []goldPage) error {
-	// On one core, the collector cannot use idle time of other cores.
+	// Use one core, so that the garbage collector cannot use the idle time of other cores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var time, space [3]float64
 	var parsed, ours cost
@@ -55,7 +55,7 @@ func costs(ctx context.Context, e extractor, pages []goldPage, rounds int) (alon
 			into *cost
 			run  func() error
 		}{
-			{&alone, func() error { _ = parseAlone(data); return nil }}, // it rejects deep nesting
+			{&alone, func() error { _ = parseAlone(data); return nil }}, // html.Parse rejects deep nesting
 			{&own, func() error { _, err := e.try(ctx, data, p.URL); return err }},
 		} {
 			var took, space []float64
@@ -73,8 +73,8 @@ func costs(ctx context.Context, e extractor, pages []goldPage, rounds int) (alon
 	return alone, own, nil
 }
 
-// measure returns the seconds of processor time of a call, including its share of the
-// collector, and the bytes that it allocates.
+// measure returns the seconds of processor time of a call, including its share of the garbage
+// collector's time, and the bytes that it allocates.
 func measure(f func() error) (seconds, allocated float64, err error) {
 	heap := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(heap)

@@ -29,7 +29,7 @@ type scores struct {
 	title, author, date, invented part
 }
 
-// note adds a page.
+// note adds the results for a page.
 func (y *scores) note(p *goldPage, got *extracted) {
 	y.pages++
 	y.f1 += f1(p.Text, got.text)
@@ -55,15 +55,15 @@ func (y *scores) note(p *goldPage, got *extracted) {
 	}
 }
 
-// sameDay compares days, each in the zone of its own date.
+// sameDay reports whether two dates are on the same day, each in its own time zone.
 func sameDay(gold string, got time.Time) bool {
 	return !got.IsZero() && got.Format(time.DateOnly) == gold
 }
 
-// kinds are the kinds of wcxb; the first five have a target.
+// kinds lists the kinds of pages in wcxb. The first five have a target.
 var kinds = []string{"all", "article", "documentation", "service", "forum", "product", "listing", "collection"}
 
-// words measures text and fields on wcxb.
+// words measures the extraction of text and fields from the pages of wcxb.
 func (x *extraction) words(ctx context.Context, pages []goldPage) error {
 	var byKind [3]map[string]*scores
 	for i := range byKind {

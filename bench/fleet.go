@@ -31,7 +31,7 @@ import (
 // fleetShared is the number of hosts of each hundred that share an address.
 const fleetShared = 5
 
-// fleetTask is the task of the process of the workers, in MILLRACE_BENCH_FLEET.
+// fleetTask is the task of the worker process, in MILLRACE_BENCH_FLEET.
 type fleetTask struct {
 	Socket   string // of the hosts
 	Store    string
@@ -39,7 +39,7 @@ type fleetTask struct {
 	Parallel int
 }
 
-// fleetWorkers is the process of the workers. It prints each change that its receiver gets.
+// fleetWorkers runs in the worker process. It prints each change that its receiver gets.
 func fleetWorkers(text string) error {
 	daemon.Memory{Env: os.LookupEnv}.Limit() // as `millrace watch` does
 	var t fleetTask
@@ -89,22 +89,22 @@ func fleetWorkers(text string) error {
 	return st.Close()
 }
 
-// fleetRun is a run of one process of workers.
+// fleetRun is a run of one worker process.
 type fleetRun struct {
 	hosts    int
-	interval time.Duration // between two pulls of a site, at most
+	interval time.Duration // maximum time between two pulls of a site
 	length   time.Duration // after the first pull of all sites
 	net      *fleetnet.Network
 
 	mu     sync.Mutex
-	edited map[string]time.Time // by what the receiver gets
-	newest map[string]string    // what it gets last, by URL
+	edited map[string]time.Time // times of the edits, by the content that the receiver gets
+	newest map[string]string    // the content that it gets last, by URL
 	seen   map[string]int
 	delays []time.Duration // until the receiver gets an edit
 }
 
-// fleet measures many sites that are kept fresh by one process. Short, the sites are fewer and
-// the interval is shorter, with the same number of pulls a second.
+// fleet measures many sites that one process keeps fresh. A short run has fewer sites and a
+// shorter interval, with the same number of pulls per second.
 func (b *bench) fleet(ctx context.Context, large, short bool) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64)) // the hosts are in this process
 	if short {
@@ -183,7 +183,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 
 // steady measures the time after the first pulls.
 func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *childProcess, got <-chan error) error {
-	// What was pulled first may be due before the last first pulls.
+	// The sites that were pulled first may be due before the first pulls of the last sites.
 	var worst store.FleetStats
 	begun, before := time.Now(), r.net.Log().Requests
 	spent, err := processorOf(c.pid())
@@ -194,7 +194,7 @@ func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *chil
 	edits, stats := time.NewTicker(every), time.NewTicker(10*time.Second)
 	defer edits.Stop()
 	defer stats.Stop()
-	warm := time.Now().Add(r.interval / 6) // the first pulls are over; what they delayed is caught up
+	warm := time.Now().Add(r.interval / 6) // the delays that the first pulls caused are over
 	for end := time.After(r.length); end != nil; {
 		select {
 		case <-ctx.Done():
@@ -240,22 +240,22 @@ func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *chil
 	at := func(p int) float64 { return r.delays[(len(r.delays)-1)*p/100].Seconds() }
 	lag := worst.Lag
 	b.add(row{
-		what:  fmt.Sprintf("%s, %.0f pulls a second, over %.0f min: how long sites are due, the worst of all looks at 50, 90, 99 and 100 %%", hosts, pulls, length.Minutes()),
+		what:  fmt.Sprintf("%s, %.0f pulls a second, over %.0f min: time for which sites are due, maximum of all samples, at 50, 90, 99 and 100 %%", hosts, pulls, length.Minutes()),
 		limit: "1 % of the interval", ours: fmt.Sprintf("%.1f s, %.1f s, %.1f s, %.1f s; %.2f cores", lag[0].Seconds(), lag[1].Seconds(), lag[2].Seconds(), lag[3].Seconds(), (after-spent).Seconds()/length.Seconds()),
 		ratio: fmt.Sprintf("%.3f", lag[3].Seconds()/r.interval.Seconds()), reach: "at most 0.01", good: lag[3] <= r.interval/100,
 	})
 	b.add(row{
-		what:  fmt.Sprintf("%s: from an edit until the receiver has it, at 50, 90, 99 and 100 %% of %d edits; %d lost, %d doubled", hosts, len(r.delays), lost, doubled),
+		what:  fmt.Sprintf("%s: time from an edit until the receiver has it, at 50, 90, 99 and 100 %% of %d edits; %d lost, %d received twice", hosts, len(r.delays), lost, doubled),
 		limit: r.interval.String(), ours: fmt.Sprintf("%.0f s, %.0f s, %.0f s, %.0f s", at(50), at(90), at(99), at(100)),
 		ratio: fmt.Sprintf("%.2f", at(100)/r.interval.Seconds()), reach: "at most 1", good: at(100) <= r.interval.Seconds() && lost+doubled == 0,
 	})
 	b.add(row{
-		what:  fmt.Sprintf("%s: peak memory of the process of the workers, first pulls included", hosts),
+		what:  fmt.Sprintf("%s: peak memory of the worker process, including the first pulls", hosts),
 		limit: "300 MB", ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/300), reach: "at most 1", good: peak <= 300,
 	})
 	b.add(row{
 		what:  fmt.Sprintf("%s: requests to one machine at the same time, and the shortest time between two, from the logs of the machines (%d requests, %d after the first pulls)", hosts, l.Requests, l.Requests-before),
-		limit: "1, 250 ms", ours: fmt.Sprintf("%d, %.1f ms", l.Most, l.Gap.Seconds()*1000), ratio: "", reach: "never more, never less", good: l.Most == 1 && l.Gap >= 250*time.Millisecond,
+		limit: "1, 250 ms", ours: fmt.Sprintf("%d, %.1f ms", l.Most, l.Gap.Seconds()*1000), ratio: "", reach: "at most 1, at least 250 ms", good: l.Most == 1 && l.Gap >= 250*time.Millisecond,
 	})
 	return nil
 }
@@ -334,5 +334,5 @@ func child(ctx context.Context, name string, task any) (*childProcess, error) {
 
 func (c *childProcess) pid() int { return c.cmd.Process.Pid }
 
-// end closes the input of the process. Its output ends when it has ended its work.
+// end closes the input of the process, which then completes its work and closes its output.
 func (c *childProcess) end() { c.once.Do(func() { _ = c.in.Close() }) }

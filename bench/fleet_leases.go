@@ -17,9 +17,9 @@ import (
 	"github.com/millrace/millrace/store/all"
 )
 
-// leases measures how many turns a database gives and ends, without pulls.
+// leases measures the rate at which workers lease and end turns in a database, without pulls.
 func (b *bench) leases(ctx context.Context, hosts int) (err error) {
-	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server has a user of its own
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server runs as another user
 		return err
 	}
 	c, err := pgcluster.New(ctx, b.dir, "shared_buffers=512MB", "max_wal_size=4GB")
@@ -75,7 +75,7 @@ func (b *bench) leases(ctx context.Context, hosts int) (err error) {
 	each := (client + server).Seconds() / float64(turns)
 	rate := 2 / each
 	b.add(row{
-		what:  fmt.Sprintf("turns leased and ended, each end in a transaction of its own, by 16 workers over PostgreSQL 15 with %d hosts (added in %.0f s, %d bytes each on disk)", hosts, put.Seconds(), size/int64(hosts)),
+		what:  fmt.Sprintf("turns leased and ended, each end in a separate transaction, by 16 workers over PostgreSQL 15 with %d hosts (added in %.0f s, %d bytes each on disk)", hosts, put.Seconds(), size/int64(hosts)),
 		limit: "2800 a second (10 M sites hourly)",
 		ours: fmt.Sprintf("%.0f a second of two cores: %.2f ms of processor time each, %.2f of it the server's; %.0f a second by the clock",
 			rate, each*1000, server.Seconds()*1000/float64(turns), float64(turns)/took.Seconds()),
@@ -118,7 +118,7 @@ func (b *bench) crowdedLeases(ctx context.Context, dsn string, sites int) error 
 	}
 	each := time.Since(began) / turns
 	b.add(row{
-		what:  fmt.Sprintf("a lease and its end, one after the other, of a host with %d sites that are all due", sites),
+		what:  fmt.Sprintf("one turn at a time, leased and ended, of a host with %d sites that are all due", sites),
 		limit: "100 ms", ours: fmt.Sprintf("%.1f ms", each.Seconds()*1000), ratio: fmt.Sprintf("%.2f", each.Seconds()*10), reach: "at most 1", good: each <= 100*time.Millisecond,
 	})
 	return nil

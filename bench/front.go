@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	frontPages = 100    // of each kind, all with the same bytes
+	frontPages = 100    // number of pages of each kind, all with the same bytes
 	frontSize  = 72_000 // bytes of HTML
 )
 
@@ -30,8 +30,8 @@ var frontKinds = []struct {
 	{"private/gzip", "gzip of the origin, not cacheable", "gzip", 0.2},
 }
 
-// front compares `millrace serve --origin`, which inserts links into the HTML of a
-// site's server, with Go's own proxy of the same server, which does not.
+// front compares `millrace serve --origin`, which inserts links into the HTML of a site's server,
+// with Go's own proxy for the same server, which inserts none.
 func (b *bench) front(ctx context.Context) error {
 	origin, err := startPeer(ctx, peerTask{Page: frontSize})
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *bench) front(ctx context.Context) error {
 		return err
 	}
 	defer s.stop()
-	// It reads and indexes its pages first.
+	// Wait until the server has read and indexed its pages.
 	if _, err := quiet(ctx, s.pid); err != nil {
 		return err
 	}

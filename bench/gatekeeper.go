@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 )
 
-// limits measures the memory for client networks: for the limit of each client and for
-// that of bots, with the surrounding network.
+// limits measures the memory that rate limits use for client networks: the limit of each client
+// and that of bots, each also for the surrounding network.
 func (b *bench) limits(ctx context.Context, networks int) error {
 	file, err := b.fill(ctx, 1000)
 	if err != nil {
@@ -64,8 +64,8 @@ func (b *bench) limits(ctx context.Context, networks int) error {
 	return nil
 }
 
-// visit sends one request from every step-th network, as a proxy reports them: half are
-// IPv4 /24 networks, half IPv6 /48. It returns the number of 429 responses.
+// visit sends one request from every step-th network, in the form in which a proxy reports it.
+// Half of the networks are IPv4 /24, and half IPv6 /48. It returns the number of 429 responses.
 func visit(ctx context.Context, base string, networks, from, step int) (refused int64, err error) {
 	const workers, batch = 4, 100
 	host := strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/")
@@ -79,7 +79,7 @@ func visit(ctx context.Context, base string, networks, from, step int) (refused 
 				if err != nil {
 					return err
 				}
-				defer func() { _ = conn.Close() }() // everything has been read
+				defer func() { _ = conn.Close() }() // all responses were read
 				in := bufio.NewReader(conn)
 				var out bytes.Buffer
 				waiting := 0
@@ -143,8 +143,8 @@ func answered(in *bufio.Reader) (status int, err error) {
 	}
 }
 
-// middleware compares the 304 responses of a server that identifies and counts clients with
-// those of two others: the same server without these checks, and a handler that only writes.
+// middleware compares the 304 responses of a server that identifies and counts clients with those
+// of the same server without these checks, and of a handler that only writes.
 func (b *bench) middleware(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {

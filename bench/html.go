@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// html measures the size of the HTML of articles relative to their text. millrace pull
-// estimates its savings by that ratio if it never fetched the HTML.
+// html measures the size of the HTML of articles relative to their text. millrace pull uses that
+// ratio to estimate its savings if it has never fetched the HTML.
 func (b *bench) html(ctx context.Context, data string) error {
 	pages, err := readPages(data)
 	if err != nil {
@@ -64,7 +64,7 @@ func (b *bench) html(ctx context.Context, data string) error {
 	}{
 		{"bytes of HTML per byte of text", html / text, used.HTMLPerText, perText},
 		{"bytes of HTML per byte of gzip -6", html / coded, used.HTMLCompression, perCoded},
-		{"bytes of HTML for a byte of Markdown, both by gzip -6", coded / document, report.HTMLPerDocumentGzip, perDocument},
+		{"bytes of HTML per byte of Markdown, both compressed by gzip -6", coded / document, report.HTMLPerDocumentGzip, perDocument},
 	} {
 		off := r.ours / r.used
 		b.add(row{

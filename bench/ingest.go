@@ -20,8 +20,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// ingest compares the time of serve to publish the PostgreSQL manual with reading and
-// parsing its files.
+// ingest compares the time that serve needs to publish the PostgreSQL manual with the time to read
+// and parse its files.
 func (b *bench) ingest(ctx context.Context) error {
 	manual, err := filepath.EvalSymlinks(b.manual)
 	if err != nil {
@@ -60,7 +60,7 @@ func (b *bench) ingest(ctx context.Context) error {
 	return b.indexing(ctx, manual)
 }
 
-// ingests is the number of turns of each side.
+// ingests is the number of turns of each side of the comparison.
 const ingests = 3
 
 // indexing measures the work of serve after the first edition is published: the index, the

@@ -144,14 +144,14 @@ func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 	slices.Sort(first)
 	worst := first[len(first)-1]
 	b.add(row{
-		what: what + ": the latest first byte of a body", limit: "50 ms",
+		what: what + ": time until the first byte of a body, maximum", limit: "50 ms",
 		ours:  fmt.Sprintf("%.1f ms (the median %.1f)", worst.Seconds()*1e3, first[len(first)/2].Seconds()*1e3),
 		ratio: fmt.Sprintf("%.2f", worst.Seconds()/0.05), reach: "below 1", good: worst < 50*time.Millisecond,
 	})
 	return nil
 }
 
-// firstByte returns the time to the first byte of a body, and the body's size.
+// firstByte returns the time until the first byte of a body, and the size of the body.
 func firstByte(ctx context.Context, client *http.Client, url, coding string) (time.Duration, int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

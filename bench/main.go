@@ -7,7 +7,7 @@
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only fleet     many sites kept fresh, some minutes; hours with -large
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
-//	go run . -only history   the same of the releases of a documentation in Markdown; needs npm
+//	go run . -only history the same of the releases of a documentation in Markdown; needs npm
 //	go run . -only soak      edits, clients and load for two hours, or for the time that -for gives
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
 package main

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// month keeps mirrors of a changing site for a month of daily rounds. Each mirror uses another
-// way to read the site.
+// month keeps mirrors of a changing site for a month of daily rounds. Each mirror reads the site
+// in a different way.
 type month struct {
 	*bench
 	name string // of the site, for the reports
@@ -34,21 +34,22 @@ type month struct {
 	pages   string // address of html
 	ways    []*monthWay
 	least   monthLeast
-	looks   map[int]bool // days with another template
+	looks   map[int]bool // days on which the template changes
 }
 
-// monthLeast is the minimum to transfer: each page with new content, compressed by itself.
+// monthLeast is the minimum number of bytes to transfer: each page with new content, compressed
+// separately.
 type monthLeast struct {
-	was                     map[string][sha256.Size]byte // hash of the content of the day before, by URL
+	was                     map[string][sha256.Size]byte // hash of the previous day's content, by URL
 	pages                   int64
 	content, text, document int64 // content as JSON; its Markdown; its HTML
 }
 
-// monthWay is one way to keep the mirror.
+// monthWay is one way to keep a mirror up to date.
 type monthWay struct {
 	name   string
-	choice bool // pull decides
-	lean   bool // fetches only the pages, from the lean server
+	choice bool // pull chooses the way
+	lean   bool // fetches only the pages, from the ideal server
 	sync   func(ctx context.Context, at time.Time) error
 	check  func(ctx context.Context, truth *monthState) (wrong int, left []string, err error)
 
@@ -67,7 +68,7 @@ type monthWay struct {
 
 const monthDays = 30
 
-// run runs the month and reports it.
+// run runs the month and prints the results.
 func (m *month) run(ctx context.Context) (err error) {
 	debug.SetGCPercent(100)
 	debug.SetMemoryLimit(1 << 30) // the site is in memory; the bench measures only bytes in this process
@@ -92,7 +93,7 @@ func (m *month) run(ctx context.Context) (err error) {
 	// The month starts in the future, after the times of all files.
 	noon := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 3).Add(12 * time.Hour)
 	for day := range m.days + 1 {
-		// One minute later each day: records that last 24 hours expire.
+		// Start a minute later each day, so that records with a lifetime of 24 hours expire.
 		if err := m.day(ctx, day, noon.AddDate(0, 0, day).Add(time.Duration(day)*time.Minute)); err != nil {
 			return fmt.Errorf("day %d: %w", day, err)
 		}
@@ -160,8 +161,8 @@ func (m *month) chooseWays() {
 	}
 }
 
-// day runs one day of the site, and updates every mirror at its end. Day 0 is that of
-// the first sync.
+// day runs one day of the site, and updates every mirror at the end of the day. The first sync is
+// on day 0.
 func (m *month) day(ctx context.Context, day int, at time.Time) error {
 	was := at.AddDate(0, 0, -1)
 	var d monthDay
@@ -243,7 +244,7 @@ func (w *monthWay) judge(day, wrong int, left []string) {
 	maps.DeleteFunc(w.since, func(u string, _ int) bool { return !slices.Contains(left, u) })
 }
 
-// add counts the changes of a day.
+// add adds the changes of a day to the minimum.
 func (l *monthLeast) add(base string, d *monthDay, truth *monthState, html map[string]string) error {
 	now := truth.carry("")
 	for _, name := range d.changed() {
@@ -253,7 +254,7 @@ func (l *monthLeast) add(base string, d *monthDay, truth *monthState, html map[s
 			return fmt.Errorf("%s is not published", name)
 		}
 		if l.was[u] == now[u] {
-			continue // an edit of a comment or the layout of the file
+			continue // only a comment or the layout of the file was edited
 		}
 		l.pages++
 		for _, f := range []struct {

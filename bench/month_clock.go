@@ -59,9 +59,9 @@ func faster(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// buildClocked builds millrace with another clock: package time of the standard library adds
-// the seconds from the environment, and runs faster. The command reads the kernel's clock
-// directly, so no other way exists. Deadlines of connections use the real clock.
+// buildClocked builds millrace with another clock: package time of the standard library adds the
+// seconds from the environment, and runs faster. The command reads the kernel's clock directly, so
+// there is no other way to change its time. Deadlines of connections use the real clock.
 func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -129,12 +129,12 @@ var (
 	ingested  = regexp.MustCompile(`msg=ingested `)
 )
 
-// publish starts a server at a time, and waits until it has ingested the folder, if that has
-// changed, and published it.
+// publish starts a server at a time, and waits until it has published the folder, which it reads
+// again if the folder has changed.
 func (m *month) publish(ctx context.Context, at time.Time, changed bool) (*publisher, error) {
 	p, err := m.start(ctx, at, !changed)
 	for range 9 {
-		if !errors.Is(err, errResting) {
+		if !errors.Is(err, errPaused) {
 			break
 		}
 		p.stop()
@@ -143,12 +143,12 @@ func (m *month) publish(ctx context.Context, at time.Time, changed bool) (*publi
 	return p, err
 }
 
-// errResting reports that a server published an edition at its start, because documents
-// were due, and now pauses. A restart is faster than waiting.
-var errResting = errors.New("millrace serve pauses publishing")
+// errPaused reports that a server has published an edition at its start, because documents were
+// due, and now pauses before the next one. A restart is faster than waiting.
+var errPaused = errors.New("millrace serve pauses publishing")
 
-// start is publish with one server. again is true if the folder is ingested, and only the
-// edition may be missing.
+// start is like publish, but does not restart the server. again reports that the folder was read
+// before, and only the edition may be missing.
 func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publisher, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := m.clocked(ctx, at, "serve", m.folder, "--listen", "127.0.0.1:0", "--base-url", m.base, "--store", m.store, "--as", m.as)
@@ -162,17 +162,17 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 	}
 	p := &publisher{stop: sync.OnceFunc(func() { cancel(); _ = c.Wait() })}
 	defer func() {
-		if err != nil && !errors.Is(err, errResting) {
+		if err != nil && !errors.Is(err, errPaused) {
 			p.stop()
 		}
 	}()
-	said, ready := make(chan string), make(chan struct{})
+	output, ready := make(chan string), make(chan struct{})
 	defer close(ready)
 	go func() {
-		defer close(said)
+		defer close(output)
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			select {
-			case said <- lines.Text():
+			case output <- lines.Text():
 			case <-ready:
 			}
 		}
@@ -180,10 +180,10 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 	}()
 	var seen []string
 	taken := again
-	var patience, quiet <-chan time.Time
+	var paused, unchanged <-chan time.Time
 	for took := time.After(5 * time.Minute); ; {
 		select {
-		case line, ok := <-said:
+		case line, ok := <-output:
 			if !ok {
 				return nil, fmt.Errorf("millrace serve ended: %q", seen)
 			}
@@ -198,18 +198,18 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 				}
 			}
 			switch {
-			case taken && seq > m.seq: // not yesterday's pages, with documents that were due
+			case taken && seq > m.seq: // ignore an edition of the previous day's pages with documents that were due
 				m.seq = seq
 				return p, nil
 			case ingested.MatchString(line):
-				taken, patience = true, time.After(8*time.Second)
+				taken, paused = true, time.After(8*time.Second)
 			case again && strings.HasPrefix(line, "ready "):
-				quiet = time.After(3 * time.Second) // it publishes at once, or has no changes
+				unchanged = time.After(3 * time.Second) // without an edition by then, there are no changes
 			}
-		case <-quiet:
+		case <-unchanged:
 			return p, nil
-		case <-patience:
-			return p, errResting
+		case <-paused:
+			return p, errPaused
 		case <-took:
 			return nil, fmt.Errorf("millrace serve did not publish in time: %q", seen)
 		case <-ctx.Done():
@@ -227,7 +227,7 @@ type monthPull struct {
 
 // pull runs `millrace pull` at a time.
 func (m *month) pull(ctx context.Context, at time.Time, store string, args ...string) (r monthPull, err error) {
-	args = append([]string{"pull", m.base, "--store", store, "--allow-private", "--json", "--quiet"}, args...)
+	args = append([]string{"pull", m.base, "--store", store, "--allow-private", "--json", "--unchanged"}, args...)
 	c := m.clocked(ctx, at, args...)
 	var errs bytes.Buffer
 	c.Stderr = &errs

@@ -36,7 +36,7 @@ type manualSite struct {
 	rng       *rand.Rand
 	pages     map[string]string // by file name: HTML without the template
 	redesigns []int             // days on which the template changes
-	template  int               // number of the template
+	template  int               // number of the current template
 	made      int               // pages that were added, and sentences
 	owed      [2]float64        // fractions of a page to add, to remove
 }
@@ -63,19 +63,19 @@ func newManualSite(manual string, redesigns []int) (*manualSite, error) {
 func (s *manualSite) state() (siteState, error) {
 	shown := make(map[string]string, len(s.pages))
 	for name, html := range s.pages {
-		shown[name] = s.dress(html)
+		shown[name] = s.applyTemplate(html)
 	}
 	return siteState{files: shown, html: shown, words: maps.Clone(s.pages)}, nil
 }
 
-// The shares of the pages that change in a day.
+// Shares of the pages that change in one day.
 const (
 	editedADay  = 0.01
 	addedADay   = 0.002
 	removedADay = 0.001
 )
 
-// next runs one day. The template changes at the end of a day in redesigns.
+// next makes the changes of one day. On the days in redesigns, the template also changes.
 func (s *manualSite) next(day int) (d monthDay, err error) {
 	n := len(s.pages)
 	names := slices.Sorted(maps.Keys(s.pages))
@@ -83,7 +83,7 @@ func (s *manualSite) next(day int) (d monthDay, err error) {
 	s.owed[0] += float64(n) * addedADay
 	s.owed[1] += float64(n) * removedADay
 	for ; s.owed[1] >= 1; s.owed[1]-- {
-		// Keep pages with links to added pages, so that a crawler finds all pages.
+		// Do not remove pages with links to added pages, so that a crawler finds all pages.
 		i := slices.IndexFunc(names, func(name string) bool {
 			return name != "index.html" && name != "bookindex.html" && !strings.Contains(s.pages[name], `class="toc"`) && !strings.HasPrefix(name, "added-")
 		})
@@ -111,7 +111,7 @@ func (s *manualSite) next(day int) (d monthDay, err error) {
 		}
 	}
 	if len(d.edited) < len(d.added) {
-		return d, fmt.Errorf("cannot make the day's changes: %d pages edited, %d added", len(d.edited), len(d.added))
+		return d, fmt.Errorf("cannot make the changes of the day: %d pages edited, %d added", len(d.edited), len(d.added))
 	}
 	if slices.Contains(s.redesigns, day) {
 		s.template++
@@ -120,7 +120,7 @@ func (s *manualSite) next(day int) (d monthDay, err error) {
 	return d, nil
 }
 
-// content returns where a page's own words begin and end.
+// content returns the offsets at which a page's own words begin and end.
 func content(html string) (from, to int) {
 	if _, rest, ok := strings.Cut(html, `<div class="titlepage">`); ok {
 		from = len(html) - len(rest)
@@ -160,7 +160,7 @@ func (s *manualSite) edit(name, link string) bool {
 	return true
 }
 
-// add adds a page that looks like the previous page, with paragraphs of three pages.
+// add adds a page with the layout of the previous page and the paragraphs of three pages.
 func (s *manualSite) add(names []string) (name, title, html string) {
 	var prose []string
 	like := ""
@@ -191,9 +191,9 @@ func (s *manualSite) add(names []string) (name, title, html string) {
 	return name, title, from + "<title>" + title + "</title>" + rest
 }
 
-// dress applies the template of the day: the manual's own, then one with a navigation
+// applyTemplate applies the template of the day: the manual's own, then one with a navigation
 // bar and other classes, then one with other navigation and a footer.
-func (s *manualSite) dress(html string) string {
+func (s *manualSite) applyTemplate(html string) string {
 	if s.template >= 1 {
 		html = bodyTag.ReplaceAllString(html, `<body id="docContent" class="site layout-2"><div id="sitebar" class="navbar" role="navigation"><ul>`+
 			`<li><a href="index.html">Home</a></li><li><a href="bookindex.html">Index</a></li><li><a href="release.html">Releases</a></li>`+

@@ -86,10 +86,11 @@ func (s *monthState) read(ctx context.Context) error {
 	return nil
 }
 
-// said returns the content of a page without its dates, which a store sets by its own rules,
-// and without transfer data. If the content is present, it omits metadata of the content,
-// because another way may have reported it.
-func said(p *millrace.Page) []byte {
+// comparableContent returns the content of a page in a form that can be compared. It omits the
+// dates, which a store sets by its own rules, and data about the transfer. If the page has blocks,
+// it also omits the data that only describes them, because another way of reading may have added
+// it.
+func comparableContent(p *millrace.Page) []byte {
 	c := p.Clone()
 	c.Modified, c.Known, c.Version = time.Time{}, 0, ""
 	if len(c.Blocks) > 0 {
@@ -102,7 +103,8 @@ func said(p *millrace.Page) []byte {
 	return raw
 }
 
-// protocolOf returns a protocol, or one that carries everything.
+// protocolOf returns the protocol with a name, or one that carries everything if no protocol has
+// the name.
 func protocolOf(name string) protocol.Protocol {
 	for _, r := range all.Protocols() {
 		if r.Name == name {
@@ -121,7 +123,7 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	sums := make(map[string][sha256.Size]byte, len(s.pages))
 	for u, p := range s.pages {
 		if c := proto.Carry(s.view.Site(), p); c != nil {
-			sums[u] = sha256.Sum256(said(c))
+			sums[u] = sha256.Sum256(comparableContent(c))
 		}
 	}
 	s.sums[name] = sums
@@ -147,13 +149,13 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 			// More content than the way carries is not a fault.
 		case !there:
 			left = append(left, p.URL)
-		case sha256.Sum256(said(p)) != sum:
+		case sha256.Sum256(comparableContent(p)) != sum:
 			wrong++
 			if w.unequal == nil {
 				w.unequal = map[string]string{}
 			}
 			if w.unequal[p.URL] == "" {
-				w.unequal[p.URL] = difference(said(proto.Carry(truth.view.Site(), truth.pages[p.URL])), said(p))
+				w.unequal[p.URL] = difference(comparableContent(proto.Carry(truth.view.Site(), truth.pages[p.URL])), comparableContent(p))
 			}
 			found++
 		default:
@@ -163,7 +165,7 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 	return wrong + len(want) - found, left, nil
 }
 
-// difference returns where two pages begin to differ.
+// difference returns the parts of two pages around the first difference.
 func difference(site, mirror []byte) string {
 	n := 0
 	for n < min(len(site), len(mirror)) && site[n] == mirror[n] {

@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// pageServer is an ideal web server of the month's folder: brotli, strong validators,
-// and no needless header fields.
+// pageServer is an ideal web server of the month's folder: brotli, strong validators, and no
+// unnecessary header fields.
 type pageServer struct {
 	base  string // URL of the site
 	mu    sync.RWMutex
@@ -37,10 +37,11 @@ type servedPage struct {
 	page        *millrace.Page // as extracted, if needed
 }
 
-// sitemapPath is used only by one crawler; for all others, the site has no sitemap.
+// sitemapPath is the path of the sitemap. Only one crawler uses it; for all others, the site has
+// no sitemap.
 const sitemapPath = "/pages-sitemap.xml"
 
-// take makes the server serve the pages. Its sitemap is ideal: it lists every page, and a
+// take sets the pages that the server serves. Its sitemap is ideal: it lists every page, and a
 // page's date changes with its own words, but not with the template.
 func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 	if s.words == nil {
@@ -152,7 +153,7 @@ type crawledPage struct {
 
 var href = regexp.MustCompile(`href="([^"#?:]+(?:\.html|/))["#]`)
 
-// round requests every known page, and the pages that they link.
+// round requests every known page, and the pages that these link to.
 func (c *pageCrawler) round(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 4, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -245,7 +246,7 @@ func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string,
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", "millrace-bench/1.0 (+https://github.com/millrace/millrace)") // about as long as ours
+	req.Header.Set("User-Agent", "millrace-bench/1.0 (+https://github.com/millrace/millrace)") // about as long as the User-Agent of millrace
 	req.Header.Set("Accept-Encoding", "br, gzip")
 	if c.conditional && held != nil && held.tag != "" {
 		req.Header.Set("If-None-Match", held.tag)
@@ -277,7 +278,7 @@ func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string,
 		p.text = string(html)
 	}
 	for _, m := range href.FindAllStringSubmatch(string(html), -1) {
-		// Relative only to the root, where the pages with such links are.
+		// Resolve links relative to the root, because all pages with such links are there.
 		p.links = append(p.links, pathOf(strings.TrimPrefix(m[1], "/")))
 	}
 	return p, nil
@@ -299,7 +300,7 @@ func (c *pageCrawler) compare(s *pageServer) (wrong int, left []string) {
 	return wrong, left
 }
 
-// serveHTML starts the web server of the folder.
+// serveHTML starts an ideal web server for the folder.
 func serveHTML(ctx context.Context, s *pageServer) (address string, stop func(), err error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// releases are releases of the package npm, which contain its documentation in Markdown. They
-// are in order of publication, without those of older major versions.
+// releases are releases of the package npm, which contain its documentation in Markdown. They are
+// in the order of their publication, without later releases of older major versions.
 var releases = strings.Fields(`
 	8.5.1 8.5.2 8.5.3 8.5.4 8.5.5 8.6.0 8.7.0 8.8.0 8.9.0 8.10.0 8.11.0 8.12.0 8.12.1 8.12.2 8.13.0 8.13.1
 	8.13.2 8.14.0 8.15.0 8.15.1 8.16.0 8.17.0 8.18.0 8.19.0 8.19.1 8.19.2 9.0.0 9.0.1 9.1.0 9.1.1 9.1.2`)
 
-// history measures mirrors of npm's documentation, which publishes a release each day.
+// history measures mirrors of npm's documentation, of which a release is published each day.
 func (b *bench) history(ctx context.Context, short bool) error {
 	if _, err := exec.LookPath("npm"); errors.Is(err, exec.ErrNotFound) {
 		fmt.Fprintln(os.Stderr, "history: skipped: npm, which downloads the releases, is not installed")
@@ -128,7 +128,7 @@ func contents(files map[string]string) string {
 			section = dir
 			fmt.Fprintf(&text, "\n## %s\n\n", section)
 		}
-		title, description, _ := matter(files[name])
+		title, description, _ := frontMatter(files[name])
 		fmt.Fprintf(&text, "- [%s](%s): %s\n", title, pathOf(pageName(name)), description)
 	}
 	return text.String()
@@ -143,11 +143,11 @@ func pageName(file string) string {
 	return stem + "/index.html"
 }
 
-var frontMatter = regexp.MustCompile(`(?s)\A---\n(.*?\n)---\n`)
+var frontMatterPattern = regexp.MustCompile(`(?s)\A---\n(.*?\n)---\n`)
 
-// matter returns the fields of the front matter, and the text after it.
-func matter(file string) (title, description, text string) {
-	m := frontMatter.FindStringSubmatch(file)
+// frontMatter returns the fields of the front matter, and the text after it.
+func frontMatter(file string) (title, description, text string) {
+	m := frontMatterPattern.FindStringSubmatch(file)
 	if m == nil {
 		return "", "", file
 	}
@@ -183,7 +183,7 @@ func (s *releaseSite) next(day int) (d monthDay, err error) {
 	return d, nil
 }
 
-// pageTemplate is a plain template of documentation: every page lists all pages.
+// pageTemplate is a simple template for documentation, in which every page lists all pages.
 var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -212,7 +212,7 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// toPage matches links to pages without the slash at their end.
+// toPage matches links to pages that lack the slash at the end.
 var toPage = regexp.MustCompile(`href="(/[^"#.]*[^"#./])(["#])`)
 
 func (s *releaseSite) state() (siteState, error) {
@@ -221,11 +221,11 @@ func (s *releaseSite) state() (siteState, error) {
 	names := slices.Sorted(maps.Keys(site.files))
 	var pages []link
 	for _, name := range names {
-		title, _, _ := matter(site.files[name])
+		title, _, _ := frontMatter(site.files[name])
 		pages = append(pages, link{pathOf(pageName(name)), title})
 	}
 	for _, name := range names {
-		title, description, text := matter(site.files[name])
+		title, description, text := frontMatter(site.files[name])
 		body, err := commonmark.HTML([]byte(text))
 		if err != nil {
 			return site, fmt.Errorf("%s: %w", name, err)

@@ -79,15 +79,15 @@ func (m *month) aims() {
 	if count[1] == 0 {
 		return
 	}
-	plain, dressed := float64(sum[0])/float64(count[0]), float64(sum[1])/float64(count[1])
+	plain, redesigned := float64(sum[0])/float64(count[0]), float64(sum[1])/float64(count[1])
 	m.add(row{
 		what:  fmt.Sprintf("the same: a day when all %d pages got another template as well", len(m.html.pages)-1), // without the sitemap
-		limit: fmt.Sprintf("%.0f bytes (the mean of the other days)", plain), ours: fmt.Sprintf("%.0f bytes", dressed),
-		ratio: fmt.Sprintf("%.2f", dressed/plain), reach: "about 1", good: dressed < 1.5*plain,
+		limit: fmt.Sprintf("%.0f bytes (the mean of the other days)", plain), ours: fmt.Sprintf("%.0f bytes", redesigned),
+		ratio: fmt.Sprintf("%.2f", redesigned/plain), reach: "about 1", good: redesigned < 1.5*plain,
 	})
 }
 
-// title names a way, with its last choice.
+// title returns the name of a way, with its last choice.
 func (w *monthWay) title() string {
 	if w.choice {
 		name := w.name + ", which chooses " + w.level
@@ -111,7 +111,7 @@ func bytesOf(n int64) string {
 	return s
 }
 
-// profile prints a way's bytes by purpose on the standard error.
+// profile prints the bytes of a way by purpose to standard error.
 func (w *monthWay) profile() {
 	fmt.Fprintf(os.Stderr, "\n%s: %d requests, bodies %d, headers %d; wrong on days %v\n", w.title(), w.rest.requests, w.rest.bodies, w.rest.headers, w.wrongDays)
 	for _, kind := range slices.Sorted(maps.Keys(w.rest.parts)) {

@@ -19,7 +19,7 @@ type changingSite interface {
 type siteState struct {
 	files map[string]string // of the folder that millrace serves, by path
 	html  map[string]string // pages as browsers get them, by name
-	words map[string]string // what the owner wrote of each page, without the template, by name
+	words map[string]string // the owner's own content of each page, without the template, by name
 }
 
 // monthDay is the changes of a day.
@@ -28,11 +28,11 @@ type monthDay struct {
 	look                   bool     // another template
 }
 
-// changed returns the pages with new content.
+// changed returns the names of the pages with new content.
 func (d *monthDay) changed() []string { return slices.Concat(d.edited, d.added) }
 
-// write makes the folder that millrace serves equal to files, and reports whether it was not.
-// Changed files get the given time.
+// write makes the folder that millrace serves equal to files, and reports whether that changed the
+// folder. Changed files get the given time.
 func (m *month) write(files map[string]string, at time.Time) (changed bool, err error) {
 	for name, text := range files {
 		if m.written[name] == text {

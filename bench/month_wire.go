@@ -46,7 +46,7 @@ func newRelay(ctx context.Context) (*relay, error) {
 	return j, nil
 }
 
-// join forwards both directions until one of them ends.
+// join forwards data in both directions until one direction ends.
 func (j *relay) join(ctx context.Context, client net.Conn, to string) {
 	defer j.open.Done()
 	defer func() { _ = client.Close() }()
@@ -71,7 +71,7 @@ func (j *relay) join(ctx context.Context, client net.Conn, to string) {
 	both.Wait()
 }
 
-// during returns what a client exchanges with one server while it runs.
+// during calls do, and returns the traffic between the client and one server in that time.
 func (j *relay) during(to string, client func() error) (*carried, error) {
 	j.mu.Lock()
 	j.to, j.conns = to, nil
@@ -97,7 +97,7 @@ type carried struct {
 	bodies   int64 // of responses, as coded
 	headers  int64 // all else, in both directions: start lines, fields, framing
 	took     time.Duration
-	parts    map[string]*carriedPart // by kind of the requested document
+	parts    map[string]*carriedPart // bytes by the kind of the requested document
 	fields   map[string]int64        // by name: sent ">", received "<"
 }
 
@@ -125,7 +125,7 @@ func (c *carried) part(kind string) *carriedPart {
 	return p
 }
 
-// add parses a connection. If the client disconnected in the middle of a body, it counts the
+// add parses a connection. If the client has disconnected in the middle of a body, add counts the
 // received part.
 func (c *carried) add(t *tapped) error {
 	c.headers += int64(t.sent.Len() + t.received.Len())
@@ -178,8 +178,7 @@ func (c *carried) count(way string, h http.Header) {
 	}
 }
 
-// counted hides the other methods of a buffer, so that all reads go through the reader
-// above it.
+// counted hides the other methods of a buffer, so that all reads use the reader that wraps it.
 type counted struct{ r *bytes.Buffer }
 
 func (c *counted) Read(p []byte) (int, error) { return c.r.Read(p) }

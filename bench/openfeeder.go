@@ -16,8 +16,8 @@ import (
 
 const openfeederPages = 5000
 
-// openfeeder measures the OpenFeeder protocol: its documents, searches, sync responses
-// of a site of n pages, and events.
+// openfeeder measures the OpenFeeder protocol: its documents, searches, the sync responses of a
+// site of n pages, and events.
 func (b *bench) openfeeder(ctx context.Context, n int) error {
 	file := filepath.Join(b.dir, "openfeeder.db")
 	if err := openfeederFill(ctx, file, openfeederPages, synthetic); err != nil {
@@ -68,7 +68,7 @@ func openfeederFill(ctx context.Context, file string, n int, page func(i int, ur
 	return nil
 }
 
-// feederPages measures the index and the pages.
+// feederPages measures responses with the index and with pages.
 func (b *bench) feederPages(ctx context.Context, s *server) error {
 	var index, pages []string
 	for i := range openfeederPages {
@@ -143,7 +143,7 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		b.add(found.row(fmt.Sprintf("OpenFeeder ?since= %s, %d pages, wrk -t1 -c16", kind.what, n), "requests", "304 of a page there", kind.reach))
+		b.add(found.row(fmt.Sprintf("OpenFeeder ?since= %s, %d pages, wrk -t1 -c16", kind.what, n), "requests", "304 of a page of that site", kind.reach))
 	}
 	return nil
 }

@@ -75,11 +75,11 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 		what = fmt.Sprintf("with GOMEMLIMIT=%dMiB, ", memory) + what
 	}
 	b.add(row{
-		what: what + "the slowest delivery after its edition was published", limit: "1 s",
+		what: what + "slowest delivery, from the publication of its edition", limit: "1 s",
 		ours: fmt.Sprintf("%.2f s", published.Seconds()), ratio: fmt.Sprintf("%.2f", published.Seconds()),
 		reach: "at most 1", good: published <= time.Second,
 	})
-	b.add(row{what: what + "the same after the page was written", ours: fmt.Sprintf("%.2f s", written.Seconds())})
+	b.add(row{what: what + "the same, from the time when the page was written", ours: fmt.Sprintf("%.2f s", written.Seconds())})
 	b.add(row{
 		what: what + fmt.Sprintf("peak resident memory of the server (%.0f MB before the first change)", idle), limit: "100 MB",
 		ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/100), reach: "below 1", good: peak < 100,

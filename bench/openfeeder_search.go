@@ -19,8 +19,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// feederSearch compares ?q= with the search call behind it, by processor time of a
-// server with one core.
+// feederSearch compares responses to ?q= with the search call that they contain, by the processor
+// time of a server with one core.
 func (b *bench) feederSearch(ctx context.Context) error {
 	file, questions := filepath.Join(b.dir, "openfeeder-search.db"), filepath.Join(b.dir, "questions")
 	pages, err := feederManuals(ctx, file, questions)
@@ -46,7 +46,7 @@ func (b *bench) feederSearch(ctx context.Context) error {
 	}
 	alone := s.doing(func() (n float64, err error) { return n, s.do("search "+questions, &n) })
 	served := requests{script: script, status: http.StatusOK, connections: 2, fresh: true}.of(s.server)
-	if _, err := duel(ctx, 2, served, served); err != nil { // to warm up the caches of both
+	if _, err := duel(ctx, 2, served, served); err != nil { // warms up the caches of both
 		return err
 	}
 	found, err := duel(ctx, b.turns, alone, served)
@@ -58,8 +58,8 @@ func (b *bench) feederSearch(ctx context.Context) error {
 	return nil
 }
 
-// feederManuals ingests manuals into a new store until there are enough pages, and
-// writes some of their headings to another file, a line each.
+// feederManuals ingests manuals into a new store until there are enough pages, and writes some of
+// their headings to another file, one per line.
 func feederManuals(ctx context.Context, file, questions string) (pages int, err error) {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {

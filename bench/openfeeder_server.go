@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/bench/feeder"
 )
 
-// feederServer is a process that serves one site only in OpenFeeder.
+// feederServer is a process that serves one site in OpenFeeder only.
 type feederServer struct {
 	*server
 	in  io.Writer
@@ -55,7 +55,7 @@ func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, 
 	return s, nil
 }
 
-// do sends a command and decodes the answer.
+// do sends a command and decodes the response.
 func (s *feederServer) do(command string, answer any) error {
 	if _, err := fmt.Fprintln(s.in, command); err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// abuse is a task of abusive clients, which send requests from addresses of their own until they
-// are stopped.
+// abuse is a task of abusive clients, which send requests from their own addresses until they are
+// stopped.
 type abuse struct {
 	Kind      string
 	At        string // host and port of the server
@@ -80,7 +80,7 @@ func (a *abuse) connect(ctx context.Context, i int) error {
 		return err
 	}
 	a.connections.Add(1)
-	defer func() { _ = c.Close() }() // the connection has no more use
+	defer func() { _ = c.Close() }() // the connection cannot be used again
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	in, rng := bufio.NewReader(c), rand.New(rand.NewPCG(7, uint64(a.connections.Load())))
 	switch a.Kind {
@@ -88,7 +88,7 @@ func (a *abuse) connect(ctx context.Context, i int) error {
 		if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nX-A: ", a.At); err != nil {
 			return err
 		}
-		_, _ = in.ReadByte() // until the server closes it
+		_, _ = in.ReadByte() // continues until the server closes the connection
 		return nil
 	case slowHeaders:
 		for text := fmt.Sprintf("GET / HTTP/1.1\r\nHost: %s\r\nX-A: %s", a.At, strings.Repeat("a", 1000)); text != ""; text = text[1:] {
@@ -119,7 +119,7 @@ func (a *abuse) connect(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _, _ = c.Close(), res.Body.Close() }() // the stream has no end of its own
+		defer func() { _, _ = c.Close(), res.Body.Close() }() // the stream never ends by itself
 		a.count(res)
 		_, err = res.Body.Read(make([]byte, 1))
 		return err
@@ -164,7 +164,7 @@ func (a *abuse) count(res *http.Response) {
 
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// logIn fetches the form of the dashboard and sends wrong passwords, until an error.
+// logIn fetches the login form of the dashboard and sends wrong passwords until an error occurs.
 func (a *abuse) logIn(c net.Conn, in *bufio.Reader) error {
 	read := func() (cookies []*http.Cookie, body []byte, err error) {
 		res, err := http.ReadResponse(in, nil)
@@ -199,8 +199,8 @@ func (a *abuse) logIn(c net.Conn, in *bufio.Reader) error {
 	}
 }
 
-// goodClient measures requests of a client that waits between them: the delays, sorted. A
-// request that fails counts as the time limit.
+// goodClient sends requests with pauses between them, and returns the sorted delays of the
+// responses. A request that fails counts as the time limit.
 type goodClient struct {
 	url      string
 	pages    int
@@ -254,7 +254,7 @@ func (b *bench) overload(ctx context.Context, n int, kind string) error {
 		return err
 	}
 	defer s.stop()
-	if err := ask(ctx, s.url, n, 20_000); err != nil { // the server is warm
+	if err := ask(ctx, s.url, n, 20_000); err != nil { // warms up the server
 		return err
 	}
 	for _, k := range []string{slowHeaders, slowReaders, searches, misses, pipelinedLists, eventStreams, logins, halfOpen} {
@@ -273,7 +273,7 @@ func (b *bench) overload(ctx context.Context, n int, kind string) error {
 	return nil
 }
 
-// underAbuse measures a good client without and with abusive ones.
+// underAbuse measures a good client, first alone and then with abusive clients.
 func (b *bench) underAbuse(ctx context.Context, s *server, g goodClient, a *abuse) error {
 	if err := rested(ctx, s.pid); err != nil {
 		return err
@@ -294,14 +294,14 @@ func (b *bench) underAbuse(ctx context.Context, s *server, g goodClient, a *abus
 	}
 	before, during := p99(alone), p99(loaded)
 	r := row{
-		what:  fmt.Sprintf("p99 of a client at %d others that abuse the server with %s, each of its own address (p50 %v, then %v)", a.Clients, a.Kind, short(p50(alone)), short(p50(loaded))),
+		what:  fmt.Sprintf("p99 of a client at %d others that abuse the server with %s, each with its own address (p50 %v, then %v)", a.Clients, a.Kind, short(p50(alone)), short(p50(loaded))),
 		limit: short(before).String() + " (without)", ours: short(during).String(), reach: "at most 20",
 	}
 	factor := during.Seconds() / before.Seconds()
 	r.good = factor <= 20 && failed == 0
 	if a.Kind == halfOpen {
 		const limit = 100 * time.Millisecond
-		r.what = fmt.Sprintf("p99 of a new client at 10,000 half-open connections of 50 addresses, reopened at once (without, %v)", short(before))
+		r.what = fmt.Sprintf("p99 of a new client at 10,000 half-open connections from 50 addresses, reopened immediately (without, %v)", short(before))
 		factor = during.Seconds() / limit.Seconds()
 		r.limit, r.reach, r.good = limit.String(), "below 1", factor < 1 && failed == 0
 	}

@@ -29,15 +29,15 @@ import (
 // peerTask selects what a child process of this program serves, by the field that is set.
 type peerTask struct {
 	Answer    *response // always this response
-	Proxy     string    // the site at this URL, by httputil.ReverseProxy
+	Proxy     string    // a site at this URL, through httputil.ReverseProxy
 	Folder    string    // files
 	Generated int       // number of pages
 	Publish   int       // number of pages, by [publish.Server] in this process
 	Page      int       // bytes of HTML of one page, see [coded]
-	Abuse     *abuse    // nothing; it sends requests
+	Abuse     *abuse    // serves nothing, and sends requests
 }
 
-// response is a peer's constant response.
+// response is the constant response of a peer.
 type response struct {
 	Status int
 	Header http.Header
@@ -121,7 +121,7 @@ func (t *peerTask) handler() (http.Handler, error) {
 	if t.Publish > 0 {
 		return publishing(t.Publish)
 	}
-	// The same collector setting as `millrace serve`.
+	// Use the garbage collector settings of `millrace serve`.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	switch {
@@ -131,7 +131,7 @@ func (t *peerTask) handler() (http.Handler, error) {
 			Rewrite:    func(r *httputil.ProxyRequest) { r.SetURL(at); r.Out.Host = r.In.Host; r.SetXForwarded() },
 			Transport:  &http.Transport{MaxIdleConnsPerHost: 256, DisableCompression: true},
 			BufferPool: &proxyBuffers{},
-			ErrorLog:   log.New(io.Discard, "", 0), // wrk disconnects in the middle of pages
+			ErrorLog:   log.New(io.Discard, "", 0), // wrk disconnects in the middle of responses
 		}, err
 	case t.Folder != "":
 		return http.FileServer(http.Dir(t.Folder)), nil
@@ -142,7 +142,7 @@ func (t *peerTask) handler() (http.Handler, error) {
 	}
 }
 
-// publishing returns the handler of a program that publishes its own pages.
+// publishing returns the handler of a program that publishes its own pages with package publish.
 func publishing(n int) (http.Handler, error) {
 	source := publish.Pages(func(context.Context) iter.Seq2[*millrace.Page, error] {
 		return func(yield func(*millrace.Page, error) bool) {

@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/internal/pgcluster"
 )
 
-// postgres compares stores in PostgreSQL with stores in files. The server runs on this machine
-// and commits to the disk, as SQLite does. The ratios are of the wall clock, because the server has processor
-// time, too.
+// postgres compares stores in PostgreSQL with stores in files. The server runs on this machine and
+// commits to the disk, as SQLite does. The ratios compare the wall clock, because the processor
+// time of the database server is not measured.
 func (b *bench) postgres(ctx context.Context) (err error) {
 	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server has a user of its own
 		return err

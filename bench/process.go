@@ -53,7 +53,7 @@ func (b *bench) memory(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// rested waits until a process uses almost no processor time, an hour at most.
+// rested waits until a process uses almost no processor time, but at most an hour.
 func rested(ctx context.Context, pid int) error {
 	for end := time.Now().Add(time.Hour); time.Now().Before(end); {
 		before, err := quiet(ctx, pid)
@@ -67,7 +67,7 @@ func rested(ctx context.Context, pid int) error {
 	return ctx.Err()
 }
 
-// ask sends random requests for M-URLs, in four codings, some conditional.
+// ask sends random requests for M-URLs in four codings. Some of the requests are conditional.
 func ask(ctx context.Context, base string, pages, requests int) error {
 	const workers = 16
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}

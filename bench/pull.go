@@ -20,10 +20,10 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// pulls measures the cost of keeping a mirror of n pages, by every protocol: without
-// changes, and after a change of a hundredth of the pages. The site is a folder that
-// millrace serves. The packages of millrace pull keep the mirror, over connections that
-// record their traffic.
+// pulls measures the cost of keeping a mirror of n pages, by every protocol: without changes, and
+// after a change of a hundredth of the pages. The site is a folder that millrace serves. The
+// packages that millrace pull uses keep the mirror up to date, over connections that record their
+// traffic.
 func (b *bench) pulls(ctx context.Context, n int) error {
 	dir := filepath.Join(b.dir, "pulled")
 	for i := range n {
@@ -145,7 +145,7 @@ func openMirror(ctx context.Context, file, url string, proto protocol.Protocol) 
 
 func (m *mirrorOf) close() { _ = m.store.Close() }
 
-// sync pulls once, like a separate process.
+// sync pulls once, as a new process would.
 func (m *mirrorOf) sync(ctx context.Context) (traffic, *mirror.Report, error) {
 	w := new(wire)
 	client := fetching.New(&fetching.Options{AllowPrivate: true, Delay: -1, Robots: &m.robots, Dial: w.dial})

@@ -20,8 +20,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// replicas measures several processes over one store in PostgreSQL and one folder of artifacts: how
-// late followers serve a new edition, and the memory of a follower of n pages.
+// replicas measures several processes over one store in PostgreSQL and one folder of artifacts:
+// the delay after which followers serve a new edition, and the memory of a follower of n pages.
 func (b *bench) replicas(ctx context.Context, n int) (err error) {
 	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server has a user of its own
 		return err
@@ -97,13 +97,13 @@ func (r *replicaSet) start(ctx context.Context, name string) (*server, error) {
 	return s, err
 }
 
-// The series of edits that followers show.
+// Duration of the measurement, and the interval between edits.
 const (
 	followingTime = 2 * time.Minute
 	betweenEdits  = 300 * time.Millisecond
 )
 
-// followers measures how late two followers serve a new edition.
+// followers measures the delay after which two followers serve a new edition.
 func (b *bench) followers(ctx context.Context, r *replicaSet) error {
 	servers := []*server{r.server}
 	for _, name := range []string{"first", "second"} {
@@ -135,20 +135,20 @@ func (b *bench) followers(ctx context.Context, r *replicaSet) error {
 	defer tick.Stop()
 	for range followingTime / betweenEdits {
 		<-tick.C
-		page, edited, said := r.next()
+		page, edited, text := r.next()
 		if err := r.commit(ctx, edited); err != nil {
 			return err
 		}
 		committed := time.Now()
 		edits.Go(func() {
-			err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", servers[1].url, page), said, 100*time.Millisecond)
+			err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", servers[1].url, page), text, 100*time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
 			errs, afterCommit = append(errs, err), append(afterCommit, time.Since(committed))
 		})
 	}
 	edits.Wait()
-	rest(ctx, 3*time.Second) // for the second follower
+	rest(ctx, 3*time.Second) // gives the second follower time to load the last edition
 	stop()
 	watchers.Wait()
 	if err := errors.Join(append(errs, failed[:]...)...); err != nil {
@@ -176,7 +176,8 @@ func (b *bench) followers(ctx context.Context, r *replicaSet) error {
 
 var editionSequence = regexp.MustCompile(`(?m)^millrace_edition_sequence (\d+)$`)
 
-// watchEditions notes when a server first serves each sequence number after the current one, until the context ends.
+// watchEditions records when a server first serves each sequence number after the current one,
+// until the context ends.
 func watchEditions(ctx context.Context, url string, seen map[uint64]time.Time) error {
 	for last := uint64(0); ctx.Err() == nil; rest(ctx, 20*time.Millisecond) {
 		_, body, err := fetch(ctx, url+"metrics")
@@ -231,11 +232,11 @@ func (b *bench) replicaMemory(ctx context.Context, r *replicaSet) error {
 		}},
 		{"while it follows ten editions", func() error {
 			for range 10 {
-				page, edited, said := r.next()
+				page, edited, text := r.next()
 				if err := r.commit(ctx, edited); err != nil {
 					return err
 				}
-				if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", s.url, page), said, 50*time.Millisecond); err != nil {
+				if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", s.url, page), text, 50*time.Millisecond); err != nil {
 					return err
 				}
 			}
@@ -277,7 +278,7 @@ func (b *bench) replicaMemory(ctx context.Context, r *replicaSet) error {
 	return nil
 }
 
-// resetPeak makes the peak memory of a process its current memory.
+// resetPeak resets the peak memory of a process to its current memory.
 func resetPeak(pid int) error {
 	return os.WriteFile("/proc/"+strconv.Itoa(pid)+"/clear_refs", []byte("5"), 0)
 }
@@ -296,8 +297,8 @@ func searchable(ctx context.Context, url string) error {
 	}
 }
 
-// askEverything requests documents of pages in every protocol, each once more with its ETag, and
-// every list.
+// askEverything requests documents of pages in every protocol, each twice, the second time with
+// its ETag, and every list.
 func askEverything(ctx context.Context, url string, pages, requests int) error {
 	const workers = 16
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}
@@ -324,7 +325,7 @@ func askEverything(ctx context.Context, url string, pages, requests int) error {
 				paths := []string{"p/%d/llm.json", "p/%d/llm.json", "p/%d/llm/", "p/%d/index.md", "openfeeder?url=%%2Fp%%2F%d%%2F", "openfeeder?page=%d"}
 				path := paths[rng.IntN(len(paths))]
 				if strings.HasSuffix(path, "page=%d") {
-					page = page%1000 + 1 // the first request for a later page reads all before it
+					page = page%1000 + 1 // the first request for a later page reads all pages before it
 				}
 				err = askTwice(ctx, client, url+fmt.Sprintf(path, page), coding)
 			}
@@ -341,7 +342,7 @@ func askEverything(ctx context.Context, url string, pages, requests int) error {
 	return errors.Join(errs...)
 }
 
-// askTwice requests a document, and then with its ETag.
+// askTwice requests a document, and then again with its ETag.
 func askTwice(ctx context.Context, client *http.Client, url string, header http.Header) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

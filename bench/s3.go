@@ -21,7 +21,7 @@ import (
 type bucketTraffic struct {
 	mu             sync.Mutex
 	reads, writes  int // without reads of what does not exist yet
-	looks          int // for new objects of the log
+	looks          int // reads that look for new objects of the log
 	received, sent int64
 }
 
@@ -101,13 +101,13 @@ func (b *bench) s3(ctx context.Context) (err error) {
 	first := count.snapshot()
 	b.add(row{
 		what: fmt.Sprintf("first edition of %d pages into a bucket", pages), limit: fmt.Sprintf("ready after %s (folder)", short(sides[0].ready)),
-		ours:  fmt.Sprintf("ready after %s: %d writes of %s, %d reads, %d looks for changes", short(sides[1].ready), first[1], megabytes(first[3]), first[0], first[2]),
+		ours:  fmt.Sprintf("ready after %s: %d writes of %s, %d reads, %d checks for changes", short(sides[1].ready), first[1], megabytes(first[3]), first[0], first[2]),
 		ratio: fmt.Sprintf("%.2f", sides[0].ready.Seconds()/sides[1].ready.Seconds()),
 	})
 	var delays [2][]float64
 	var spent [2][]float64
 	var requests [5][]float64
-	for round := range b.turns + 1 { // the first is not counted
+	for round := range b.turns + 1 { // the first edit is not counted
 		for i, e := range sides {
 			before := count.snapshot()
 			delay, cost, err := e.once(ctx)
@@ -135,7 +135,7 @@ func (b *bench) s3(ctx context.Context) (err error) {
 	})
 	b.add(row{
 		what: "the same: requests until it is idle, with deferred work", limit: "10 writes",
-		ours:  fmt.Sprintf("%d writes of %s (at most %.0f), %d reads, %d looks for changes", m(1), megabytes(m(3)), slices.Max(requests[1]), m(0), m(2)),
+		ours:  fmt.Sprintf("%d writes of %s (at most %.0f), %d reads, %d checks for changes", m(1), megabytes(m(3)), slices.Max(requests[1]), m(0), m(2)),
 		ratio: fmt.Sprintf("%.2f", float64(m(1))/10), reach: "at most 1", good: m(1) <= 10,
 	})
 	for _, what := range []struct {
@@ -162,9 +162,10 @@ func (b *bench) s3(ctx context.Context) (err error) {
 	return nil
 }
 
-// once commits an edit, and returns how long it takes to be visible, and the processor time.
+// once commits an edit. It returns the time until the edit is visible, and the processor time
+// used.
 func (e *editing) once(ctx context.Context) (delay, spent time.Duration, err error) {
-	page, edited, said := e.next()
+	page, edited, text := e.next()
 	before, err := processorOf(e.pid)
 	if err != nil {
 		return 0, 0, err
@@ -173,7 +174,7 @@ func (e *editing) once(ctx context.Context) (delay, spent time.Duration, err err
 	if err := e.commit(ctx, edited); err != nil {
 		return 0, 0, err
 	}
-	if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", e.url, page), said, 10*time.Millisecond); err != nil {
+	if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", e.url, page), text, 10*time.Millisecond); err != nil {
 		return 0, 0, err
 	}
 	delay = time.Since(start)

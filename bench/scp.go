@@ -23,8 +23,8 @@ import (
 
 const scpPages = 20_000
 
-// scp measures writing and reading collections of SCP. Rates are by processor time on
-// one core, including the collector's share.
+// scp measures writing and reading collections of SCP. Rates are by processor time on one core,
+// including the share of the garbage collector.
 func (b *bench) scp(ctx context.Context, large bool) error {
 	words := filepath.Join(b.dir, "manual.json")
 	if err := readManual(ctx, b.manual, words); err != nil {
@@ -95,7 +95,7 @@ func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 	return b.scpWrite(ctx, stored, dir, plain, "the same from the store", 0)
 }
 
-// handles returns a side that processes n bytes in each turn, counted in MB.
+// handles returns a side that processes n bytes in each turn. Its unit of work is a megabyte.
 func handles(n int, do func() error) side {
 	return func(context.Context) (work, error) {
 		runtime.GC() // collects the garbage of the previous run
@@ -103,7 +103,7 @@ func handles(n int, do func() error) side {
 	}
 }
 
-// scpWrite compares writing with the compressor alone. A reach of 0 sets no target.
+// scpWrite compares writing with the compressor alone. If reach is 0, there is no target.
 func (b *bench) scpWrite(ctx context.Context, v millrace.View, dir string, plain []byte, what string, reach float64) error {
 	found, err := duel(ctx, b.turns,
 		handles(len(plain), func() error { return compress(plain) }),
@@ -127,7 +127,7 @@ func decompress(coded []byte) ([]byte, error) {
 	return d.DecodeAll(coded, nil)
 }
 
-// compress is the lower bound of writing.
+// compress compresses the collection, which is a lower bound of the cost of writing it.
 func compress(plain []byte) error {
 	enc, err := newEncoder(io.Discard)
 	if err != nil {
@@ -139,7 +139,7 @@ func compress(plain []byte) error {
 	return enc.Close()
 }
 
-// scpSize compares the size of the file with that of the zstd command.
+// scpSize compares the size of the file with the output of the zstd command.
 func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
 	c := exec.CommandContext(ctx, "zstd", "-6", "-q", "-c")
 	c.Stdin = bytes.NewReader(plain)

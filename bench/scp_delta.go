@@ -71,8 +71,8 @@ func (d *timedWriter) Finish(ctx context.Context, head []byte, f millrace.Artifa
 	return files, err
 }
 
-// scpDeltas measures editions after parts of n pages have changed, on one core and in
-// all codings: whether the time of a delta is proportional to the change.
+// scpDeltas measures whether the time to build a delta is proportional to the number of changed
+// pages. It changes parts of n pages and builds the editions on one core, in all codings.
 func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	now := scpTime
 	from, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-deltas.db"), a, n, &store.Options{Now: func() time.Time { return now }})
@@ -146,7 +146,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 			ours:  fmt.Sprintf("%.2f s of an edition of %.2f s, %.2f ms for each page", timed.seconds, seconds, each[i]*1e3),
 			ratio: fmt.Sprintf("%.3f", timed.seconds/first),
 		}
-		if i > 1 { // ten times the change, ten times the time
+		if i > 1 { // proportional: ten times as many changes take ten times as long
 			r.limit = fmt.Sprintf("%.2f ms for each of %d", each[i-1]*1e3, parts[i-1])
 			r.ratio = fmt.Sprintf("%.2f", each[i]/each[i-1])
 			r.reach, r.good = "at most 1.5", each[i] < 1.5*each[i-1]

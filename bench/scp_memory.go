@@ -19,11 +19,11 @@ import (
 
 // scpTask is the task of a child process, in MILLRACE_BENCH_SCP.
 type scpTask struct {
-	Words string // file of the author
+	Words string // file of the author's words
 	Pages int
 	Most  int    // bytes of the largest page; 0 = like the others
-	Dir   string // write the snapshot there
-	File  string // read this one
+	Dir   string // file to write the snapshot to
+	File  string // file to read
 	Bytes int    // its decoded bytes: measure rates; 0 = memory
 	Turns int    // for rates
 }
@@ -33,8 +33,8 @@ type scpPeak struct {
 	File    string
 	Idle    float64
 	Most    float64
-	Largest int      // bytes of the longest line
-	Rates   [2]score // in MB: one verifying pass, and a whole read
+	Largest int      // length of the longest line in bytes
+	Rates   [2]score // in MB: verification alone, and a complete read
 }
 
 // scpMemory measures the peak memory of writing and of reading.
@@ -133,7 +133,7 @@ func (t *scpTask) write() (p scpPeak, err error) {
 		return p, err
 	}
 	a.most = t.Most
-	large := a.page(1, 0) // held by the caller
+	large := a.page(1, 0) // the view retains it, so that it is generated only once
 	view := &pagesView{n: t.Pages, page: func(i int) *millrace.Page {
 		if i == 1 {
 			return large

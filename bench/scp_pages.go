@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// author writes pages like those of a manual. Words follow each other as in the PostgreSQL
-// manual, in prose and in code, so that pages compress like such a text without repeating. The
+// author writes pages like those of a manual. Words follow each other as in the PostgreSQL manual,
+// in prose and in code, so that pages compress like the manual but do not repeat each other. The
 // same number and edition produce the same page.
 type author struct {
 	prose, code chain
@@ -27,7 +27,7 @@ type author struct {
 // chain is a Markov chain of tokens.
 type chain struct {
 	tokens []string
-	begin  []uint32 // tokens that begin a sentence
+	begin  []uint32 // tokens that can begin a sentence
 	from   []uint32 // where the followers of a token start, and those of the next token
 	next   []uint32 // followers, with their frequency
 }
@@ -64,7 +64,7 @@ func newChain(words []string) chain {
 	return c
 }
 
-// walk calls each for tokens until it returns true.
+// walk calls each for successive tokens until each returns true.
 func (c *chain) walk(r *rand.Rand, each func(token string) (stop bool)) {
 	id := c.begin[r.IntN(len(c.begin))]
 	for !each(c.tokens[id]) {
@@ -130,7 +130,7 @@ const scpSite = "https://bench.example/"
 
 func scpURL(i int) string { return fmt.Sprintf("%sdocs/%07d/", scpSite, i) }
 
-// page writes one page; another edition of it has other content.
+// page writes one page. Each edition of the page has different content.
 func (a *author) page(i, edition int) *millrace.Page {
 	r := rand.New(rand.NewPCG(uint64(i), uint64(edition)))
 	title := a.words(r, 3, 7)
@@ -145,7 +145,7 @@ func (a *author) page(i, edition int) *millrace.Page {
 			"articleSection": "docs", "wordCount": 300 + r.IntN(500),
 		})
 		if err != nil {
-			panic("bench: a map of strings does not encode: " + err.Error())
+			panic("bench: cannot encode a map of strings: " + err.Error())
 		}
 		p.Schema = []json.RawMessage{schema}
 	}
@@ -174,7 +174,7 @@ func (a *author) page(i, edition int) *millrace.Page {
 	return p
 }
 
-// other returns a block other than a paragraph.
+// other returns a block that is not a paragraph.
 func (a *author) other(r *rand.Rand, i int) millrace.Block {
 	switch k := r.IntN(20); {
 	case k < 7:

@@ -17,14 +17,14 @@ import (
 // removed, in bytes a second.
 const referenceRate = 120e6
 
-// scpRead compares reading a file of n bytes with decompression and SHA-256 alone, and
-// with the reference parser, in a process of its own.
+// scpRead compares reading a file of n bytes, in a separate process, with decompression and
+// SHA-256 alone, and with the reference parser.
 func (b *bench) scpRead(ctx context.Context, words, file string, n int) error {
 	p, err := scpChild(ctx, scpTask{Words: words, Pages: scpPages, File: file, Bytes: n, Turns: b.turns})
 	if err != nil {
 		return err
 	}
-	for i, what := range []string{"read, verify and validate it: once through, as scp verify does", "the same, and once more for its pages, as pull does"} {
+	for i, what := range []string{"read, verify and validate it in one pass, as scp verify does", "the same, with a second pass for its pages, as pull does"} {
 		b.add(p.Rates[i].row(what, "MB", "decompression and SHA-256 alone", 0.3))
 		ours := 1e6 / p.Rates[i].Ours.Each
 		b.add(row{

@@ -57,7 +57,7 @@ func (v *pagesView) Tags(context.Context, string, string) iter.Seq2[millrace.Tag
 	}
 }
 
-// SeqAt implements [millrace.View]. There is no history.
+// SeqAt implements [millrace.View]. The view has no history.
 func (v *pagesView) SeqAt(context.Context, time.Time) (uint64, error) { return uint64(v.n), nil }
 
 // Changes implements [millrace.View].
@@ -75,12 +75,12 @@ func (v *pagesView) Tag(context.Context, string, string) (millrace.Tag, error) {
 	return millrace.Tag{}, millrace.ErrNotFound
 }
 
-// newEncoder returns an encoder with the settings of internal/edition's encoder of files.
+// newEncoder returns an encoder with the settings that internal/edition uses for artifacts.
 func newEncoder(w io.Writer) (*zstd.Encoder, error) {
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
 }
 
-// zstdSet is a [millrace.ArtifactSet] like internal/edition's, in zstd alone.
+// zstdSet is a [millrace.ArtifactSet] like that of internal/edition, but only for zstd.
 type zstdSet struct {
 	dir   string
 	files []string // created files

@@ -39,7 +39,7 @@ func readCranfield(data, name string) (*cranfield, error) {
 	return &c, json.NewDecoder(f).Decode(&c)
 }
 
-// finder returns the best abstracts for a query, at most a hundred.
+// finder returns the best abstracts for a query, at most a hundred of them.
 type finder func(ctx context.Context, question string) ([]string, error)
 
 // score returns the means over the queries of nDCG@10, with binary gains, and of
@@ -76,7 +76,7 @@ func (c *cranfield) score(ctx context.Context, find finder) (ndcg, recall float6
 	return ndcg / float64(n), recall / float64(n), nil
 }
 
-// variant is a site of the abstracts with a part of the search switched off.
+// variant is a site of the abstracts on which a part of the search is disabled.
 type variant struct {
 	what     string
 	language string // "" = English
@@ -92,10 +92,10 @@ func variants() []variant {
 		{what: "without latent vectors", noFit: true},
 		{what: "weight of latent vectors halved", trial: search.Trial{Meaning: 0.5}},
 		{what: "weight of latent vectors doubled", trial: search.Trial{Meaning: 2}},
-		{what: "passages with any word at once, not those with every word first", trial: search.Trial{AnyOnly: true}},
-		{what: "passages with every word only", trial: search.Trial{EveryOnly: true}},
+		{what: "passages with any word, without first searching for every word", trial: search.Trial{AnyOnly: true}},
+		{what: "only passages with every word", trial: search.Trial{EveryOnly: true}},
 		{what: "the same without latent vectors", noFit: true, trial: search.Trial{EveryOnly: true}},
-		{what: "stop words searched, too", trial: search.Trial{StopWords: true}},
+		{what: "with stop words", trial: search.Trial{StopWords: true}},
 		{what: "near-duplicates kept", trial: search.Trial{Duplicates: true}},
 		{what: "with the stemmer for unknown languages, without stop words", language: "zxx"},
 		{what: "with the stemmer for unknown languages", language: "zxx", question: withoutStops},
@@ -104,7 +104,7 @@ func variants() []variant {
 			p.Title = ""
 		}},
 		{what: "without titles", page: func(p *millrace.Page) { p.Title = "" }},
-		{what: "repeated words of a question once", question: func(text string) string {
+		{what: "repeated words of a question count once", question: func(text string) string {
 			var out []string
 			for _, w := range strings.Fields(text) {
 				if !slices.Contains(out, w) {
@@ -129,7 +129,7 @@ func withoutStops(text string) string {
 
 const cranfieldBase = "https://cranfield.example/"
 
-// searched creates a published site of the abstracts, and searches it.
+// searched publishes a site of the abstracts and measures searches of it.
 func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg, recall float64, err error) {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -192,7 +192,8 @@ func (c *cranfield) searched(ctx context.Context, file string, v variant) (ndcg,
 
 var searchWord = regexp.MustCompile(`[\pL\pN]+`)
 
-// anyWord returns an FTS5 query for any word of a query, each as often as it occurs.
+// anyWord returns an FTS5 query that matches any word of a query. It contains each word as often
+// as the query does.
 func anyWord(question string) string {
 	var terms []string
 	for _, w := range searchWord.FindAllString(question, -1) {
@@ -201,7 +202,7 @@ func anyWord(question string) string {
 	return strings.Join(terms, " OR ")
 }
 
-// fts5 scores SQLite with bm25 and porter stemming.
+// fts5 measures SQLite's FTS5 with bm25 and Porter stemming.
 func (c *cranfield) fts5(ctx context.Context, file string) (ndcg, recall float64, err error) {
 	db, err := sql.Open("sqlite", file)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 // indexed is the result of a child process that indexes the manuals.
 type indexed struct {
 	CPU, Passed float64    // seconds, from the first page to the last word
-	RSS         [3]float64 // MB, after a quarter, half and all of the pages
+	RSS         [3]float64 // memory in MB after a quarter, half and all of the pages
 }
 
-// indexProcess indexes the store in a file and prints the cost.
+// indexProcess runs in the child process. It indexes the store in a file and prints the cost.
 func indexProcess(file string) error {
 	ctx := context.Background()
 	st, err := stores.Open(ctx, file, nil)
@@ -52,7 +52,7 @@ func indexProcess(file string) error {
 	err = x.Update(ctx, head, func(done, total int) {
 		switch {
 		case out.RSS[0] == 0 && 4*done >= total:
-			_ = at(0) // which would fail at the end, too
+			_ = at(0) // ignore the error, because reading the size at the end would also fail
 		case out.RSS[1] == 0 && 2*done >= total:
 			_ = at(1)
 		}
@@ -70,27 +70,27 @@ func indexProcess(file string) error {
 	return errors.Join(x.Close(), st.Close())
 }
 
-// startIndexing indexes a store in a child process; processors is the number that it
-// may use, 0 = all.
+// startIndexing indexes a store in a child process. processors is the number of processors that
+// the process may use; 0 = all.
 func startIndexing(ctx context.Context, file string, processors int) (out indexed, err error) {
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), "MILLRACE_BENCH_INDEX="+file)
 	if processors > 0 {
 		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(processors))
 	}
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, os.Stderr
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return out, fmt.Errorf("indexing %s: %w", file, err)
 	}
-	return out, json.Unmarshal(said.Bytes(), &out)
+	return out, json.Unmarshal(output.Bytes(), &out)
 }
 
-// indexRounds is the number of turns of each side; the table has medians.
+// indexRounds is the number of turns of each side. The table contains medians.
 const indexRounds = 3
 
-// searchIndexing compares the indexing of a store with the insertion of the same
-// passages into a plain table, in turns, and returns the last of each.
+// searchIndexing compares the indexing of a store with the insertion of the same passages into a
+// plain table, in alternating turns. It returns the results of the last turn of each.
 func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.View, pages int) (file string, peer *plainTable, err error) {
 	var plain, plainPassed, plainC []float64
 	var one, all []indexed

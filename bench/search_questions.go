@@ -13,12 +13,12 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// ownQuestions are questions as people ask them, with the pages that answer them.
+// ownQuestions contains questions in the words of users, with the pages that answer them.
 //
 //go:embed testdata/questions.txt
 var ownQuestions string
 
-// searchOwn adds the rows of our own questions to two manuals.
+// searchOwn adds the rows for our own questions about two manuals.
 func (b *bench) searchOwn(ctx context.Context) error {
 	file := filepath.Join(b.dir, "questions.db")
 	if _, err := manuals(ctx, file, "python3.11-doc", "postgresql-doc-15"); err != nil {
@@ -53,7 +53,7 @@ func (b *bench) searchOwn(ctx context.Context) error {
 	for line := range strings.Lines(ownQuestions) {
 		question, answers, ok := strings.Cut(strings.TrimSpace(line), "\t")
 		if !ok {
-			continue // the comment
+			continue // the rest of the line is a comment
 		}
 		found, err := x.Search(ctx, head, millrace.Query{Text: question, Limit: 20, PerPage: 1})
 		if err != nil {
@@ -90,10 +90,10 @@ func (b *bench) searchOwn(ctx context.Context) error {
 		}
 	}
 	auc := above / float64(len(right)*len(wrong))
-	what := fmt.Sprintf("%d questions of our own to two manuals, %d with an answer", len(right)+len(wrong), answered)
-	b.add(row{what: what + ": a right page first; mean of 1/rank", ours: fmt.Sprintf("%d; %.3f", len(right), ranks/float64(answered))})
+	what := fmt.Sprintf("%d of our own questions about two manuals, %d with an answer", len(right)+len(wrong), answered)
+	b.add(row{what: what + ": number with a correct page first; mean of 1/rank", ours: fmt.Sprintf("%d; %.3f", len(right), ranks/float64(answered))})
 	b.add(row{
-		what: what + ": AUC of the relevance of the first hit, right against wrong", limit: "1", ours: fmt.Sprintf("%.3f", auc),
+		what: what + ": AUC of the relevance of the first hit, correct against wrong", limit: "1", ours: fmt.Sprintf("%.3f", auc),
 		ratio: fmt.Sprintf("%.2f", auc), reach: "0.75", good: auc >= 0.75,
 	})
 	return nil

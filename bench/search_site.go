@@ -31,8 +31,8 @@ var searchManuals = []struct{ name, dir string }{
 
 const searchBase = "https://manuals.example/"
 
-// manuals ingests manuals into one site of a new store, all if none is named. Each has its own
-// folder, because they have pages of the same names.
+// manuals reads manuals into one site of a new store. Without names, it reads all manuals. Each
+// has its own folder, because they have pages of the same names.
 func manuals(ctx context.Context, file string, names ...string) (pages int, err error) {
 	dir := file + ".pages"
 	defer func() { _ = os.RemoveAll(dir) }()

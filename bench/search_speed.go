@@ -30,8 +30,8 @@ const searchQuestions = 1000
 // much slower and its caches are warm from the insertions.
 const peerAsks = 5
 
-// searchSpeed adds the rows of the speed of searching and indexing a large site. Times
-// are processor time on one core.
+// searchSpeed adds the rows for the speed of searching and indexing a large site. Times are
+// processor time on one core.
 func (b *bench) searchSpeed(ctx context.Context) error {
 	file := filepath.Join(b.dir, "manuals.db")
 	pages, err := manuals(ctx, file)
@@ -88,7 +88,7 @@ func (b *bench) searchManuals(ctx context.Context, file string, pages int) (stri
 	return b.searchIndexing(ctx, file, head, pages)
 }
 
-// searchOnePage measures publishing one edited page.
+// searchOnePage measures the indexing and publication of one edited page.
 func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Index) error {
 	head, err := site.Head(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 		return err
 	}
 	var took []float64
-	largest := 0 // bytes of the slowest page
+	largest := 0 // size of the slowest page in bytes
 	for p, err := range head.Scan(ctx, millrace.Scan{Limit: 2000, Bodies: true}) {
 		if err != nil {
 			return err
@@ -153,7 +153,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 	return nil
 }
 
-// searchQueries searches for headings, in turns of the peer and of ours.
+// searchQueries searches for headings, in alternating turns of the peer and millrace.
 func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Index, peer *plainTable, what string) error {
 	rng := rand.New(rand.NewPCG(1, 1000))
 	var questions []string
@@ -165,7 +165,7 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 		return err
 	}
 	var ours, theirs []float64
-	for round := range 2 { // the first warms up
+	for round := range 2 { // the first round warms up the caches
 		ours, theirs = nil, nil
 		for i, q := range questions {
 			for _, side := range []struct {
@@ -206,7 +206,7 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 	}{{"p50", 0.5, 8, 0.5}, {"p90", 0.9, 0, 0}, {"p99", 0.99, 40, 0}} {
 		o, t := at(ours, r.part), at(theirs, r.part)
 		line := row{
-			what:  fmt.Sprintf("%s of %d questions to %s", r.name, len(questions), what),
+			what:  fmt.Sprintf("%s of %d questions about %s", r.name, len(questions), what),
 			limit: fmt.Sprintf("%.1f ms (FTS5's plain OR, every %dth of them)", t, peerAsks), ours: fmt.Sprintf("%.1f ms", o), ratio: fmt.Sprintf("%.2f", o/t),
 		}
 		switch {
@@ -222,11 +222,11 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 	return nil
 }
 
-// plainTable is a table of FTS5 with the same passages.
+// plainTable is a table of FTS5 that contains the same passages as the index.
 type plainTable struct {
 	db       *sql.DB
 	file     string
-	cpu      float64 // seconds of the insertions alone
+	cpu      float64 // processor time of the insertions in seconds
 	passed   float64
 	passages int
 	headings []string
@@ -242,7 +242,8 @@ func newPlain(ctx context.Context, file string) (*plainTable, error) {
 	return &plainTable{db: db, file: file}, err
 }
 
-// inC fills such a table with Debian's sqlite3, and returns the processor time in seconds.
+// inC fills such a table with Debian's sqlite3, which is written in C, and returns the processor
+// time in seconds.
 func (p *plainTable) inC(ctx context.Context) (float64, error) {
 	c := exec.CommandContext(ctx, "sqlite3", p.file+"-c", "PRAGMA journal_mode=WAL; PRAGMA cache_size=-8000; CREATE VIRTUAL TABLE t USING fts5(title, headings, body); "+
 		"ATTACH '"+p.file+"' AS plain; INSERT INTO t SELECT title, headings, body FROM plain.t;")
@@ -287,7 +288,7 @@ func (p *plainTable) askInC(ctx context.Context, questions []string) (took []flo
 	return took, nil
 }
 
-// fill inserts the passages of a view, a thousand in a transaction.
+// fill inserts the passages of a view, a thousand in each transaction.
 func (p *plainTable) fill(ctx context.Context, v millrace.View) error {
 	var batch [][3]string
 	flush := func() error {

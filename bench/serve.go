@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// serve compares the responses of a server of n pages with a handler that only writes
-// the same bytes, and then those of a folder.
+// serve compares the responses of a server of n pages, and then those of a folder, with a handler
+// that only writes the same bytes.
 func (b *bench) serve(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) serveFolder(ctx context.Context, n int) error {
 // once.
 const coldPages = 10_000
 
-// cold measures M-URLs that are in no cache of the server.
+// cold measures responses for M-URLs that are in no cache of the server.
 func (b *bench) cold(ctx context.Context, file string, n int) error {
 	const limit = 200 * time.Microsecond
 	for _, coding := range []string{"identity", "gzip"} {
@@ -164,7 +164,7 @@ func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duratio
 	}
 	asked := min(n, coldPages)
 	for i := range asked {
-		// Spread over the site, each page once.
+		// Select pages from all parts of the site, each only once.
 		url := fmt.Sprintf("%sp/%d/llm.json", s.url, i*(n/asked))
 		if _, _, err := get(ctx, plainClient, url, http.Header{"Accept-Encoding": {coding}}); err != nil {
 			return 0, err
@@ -257,7 +257,7 @@ func (b *bench) warm(ctx context.Context, s *server, paths []string, header http
 type requests struct {
 	script      string
 	status      int
-	connections int  // 0 = 16
+	connections int  // number of connections; 0 = 16
 	fresh       bool // no request is sent twice
 }
 
@@ -296,7 +296,7 @@ func (q requests) of(s *server) side {
 			}
 			return strconv.ParseFloat(string(n[1]), 64)
 		})(ctx)
-		w.passed = time.Duration(w.units / rate * 1e9) // without the start of wrk
+		w.passed = time.Duration(w.units / rate * 1e9) // excludes the start of wrk
 		return w, err
 	}
 }

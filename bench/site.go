@@ -19,19 +19,19 @@ import (
 
 const benchSite = "http://bench.example/"
 
-// words are the words of a text that compresses about like prose.
+// words are the words of a text that compresses about as well as prose.
 var words = strings.Fields(`the gate of a mill opens slowly and water runs along the leat until it meets the wheel whose
 buckets fill one after another while the miller listens for the stones because a dry stone sounds different from one that
 has grain between it and its fellow a good spring day gives eight hours of grinding before the pond is low`)
 
-// fill creates a mirror of n pages, whose M-URLs have about 4 kB, or returns the one of
-// this run.
+// fill returns the mirror of n pages of this run. If it does not exist, fill creates it, with
+// M-URLs of about 4 kB.
 func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
 	return file, fillStore(ctx, file, n)
 }
 
-// fillStore writes n pages to a store, unless it has them.
+// fillStore writes n pages to a store, unless the store already contains them.
 func fillStore(ctx context.Context, dsn string, n int) error {
 	st, err := stores.Open(ctx, dsn, nil)
 	if err != nil {
@@ -111,9 +111,9 @@ func (b *bench) startServer(ctx context.Context, source string, args ...string) 
 	}
 	s := &server{pid: c.Process.Pid, stop: func() { cancel(); _ = c.Wait() }}
 	lines := bufio.NewScanner(stderr)
-	var said []string
+	var output []string
 	for lines.Scan() {
-		said = append(said, lines.Text())
+		output = append(output, lines.Text())
 		if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
 			s.url, s.ready = m[1], time.Since(began)
 			if s.spent, err = processorOf(s.pid); err != nil {
@@ -125,18 +125,18 @@ func (b *bench) startServer(ctx context.Context, source string, args ...string) 
 		}
 	}
 	s.stop()
-	return nil, fmt.Errorf("serve %s: %s", source, strings.Join(said, "\n"))
+	return nil, fmt.Errorf("serve %s: %s", source, strings.Join(output, "\n"))
 }
 
-// fetch fetches a URL without a content coding.
+// fetch requests a URL without a content coding.
 func fetch(ctx context.Context, url string) (http.Header, []byte, error) {
 	return get(ctx, plainClient, url, identity)
 }
 
 var identity = http.Header{"Accept-Encoding": {"identity"}}
 
-// get fetches a URL with header fields. It fails unless the response is the document, or a 304
-// if the request is conditional. It decodes nothing.
+// get requests a URL with header fields. It fails unless the response is the document, or a 304 if
+// the request is conditional. It decodes nothing.
 func get(ctx context.Context, client *http.Client, url string, header http.Header) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

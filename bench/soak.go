@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// soaking are the settings of a soak.
+// soaking contains the settings of a soak test.
 type soaking struct {
 	duration time.Duration
 	load     int // busy processes beside the server
@@ -102,7 +102,7 @@ func (b *bench) soak(ctx context.Context, o soaking) error {
 			}
 		}
 		b.add(row{
-			what: what + ": most of " + name + " in the second half", limit: fmt.Sprintf("%.4g (first half)", first),
+			what: what + ": maximum of " + name + " in the second half", limit: fmt.Sprintf("%.4g (first half)", first),
 			ours: fmt.Sprintf("%.4g", second), ratio: fmt.Sprintf("%.2f", second/first), reach: "at most 1.1", good: second <= 1.1*first,
 		})
 	}
@@ -114,8 +114,8 @@ func (b *bench) soak(ctx context.Context, o soaking) error {
 	return nil
 }
 
-// soakSizes are resident memory in MB, numbers of open files and of artifacts, and MB of artifacts
-// and of the store.
+// soakSizes contains the resident memory in MB, the numbers of open files and of artifacts, and
+// the sizes of the artifacts and of the store in MB.
 type soakSizes [5]float64
 
 func (e *editing) sizes() (s soakSizes, err error) {
@@ -129,7 +129,7 @@ func (e *editing) sizes() (s soakSizes, err error) {
 	s[1] = float64(len(open))
 	err = filepath.WalkDir(e.file+"-files", func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // deleted meanwhile
+			return nil // the file was deleted in the meantime
 		}
 		if err == nil && !d.IsDir() {
 			s[2]++
@@ -149,7 +149,7 @@ func (e *editing) sizes() (s soakSizes, err error) {
 	return s, err
 }
 
-// soakClient is a mirror that stores no content.
+// soakClient is the sink of a mirror. It stores no content.
 type soakClient struct {
 	p             protocol.Protocol
 	source        millrace.Source
@@ -158,7 +158,7 @@ type soakClient struct {
 	pulls, failed int
 }
 
-// soakMirrors returns complete mirrors in all protocols, several of each.
+// soakMirrors returns complete mirrors in all protocols, several for each protocol.
 func soakMirrors(ctx context.Context, url string) (out []*soakClient, _ error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}
 	for _, p := range all.Protocols() {

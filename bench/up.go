@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// up measures `millrace up --apply nginx` on a WordPress behind nginx: from the command to the
-// first page in Markdown at the public address.
+// up measures `millrace up --apply nginx` on a WordPress behind nginx: the time from the start of
+// the command to the first page in Markdown at the public address.
 func (b *bench) up(ctx context.Context, only bool) error {
 	root := filepath.Join(b.dir, "up")
 	if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // the servers may run as another user
@@ -28,7 +28,7 @@ func (b *bench) up(ctx context.Context, only bool) error {
 	url := "http://" + public + "/"
 	site := filepath.Join(root, "site")
 	out, err := exec.CommandContext(ctx, "bash", "../testdata/real/wordpress.sh", "--pages", "300", "--home", url, site).Output()
-	defer func() { _ = exec.Command("bash", "../testdata/real/wordpress.sh", "stop", site).Run() }() //nolint:noctx // also after an interrupt
+	defer func() { _ = exec.Command("bash", "../testdata/real/wordpress.sh", "stop", site).Run() }() //nolint:noctx // the server must also be stopped after an interrupt
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 3 && !only {
 		fmt.Fprintf(os.Stderr, "up: %s", exit.Stderr)
 		return nil
@@ -96,8 +96,8 @@ func freeAddress() string {
 	return ln.Addr().String()
 }
 
-// until repeats a request until the response is a 200 with a media type, for at most two
-// minutes.
+// until repeats a request for at most two minutes, until the response has status 200 and a media
+// type.
 func until(ctx context.Context, url, media string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

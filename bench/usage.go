@@ -76,8 +76,8 @@ const (
 	visitBatch = 1000
 )
 
-// visit records n events over 30 days, with hourly cleanup except at the end, and
-// returns the time that the store took.
+// visit records n events over 30 days, with hourly cleanup except at the end, and returns the time
+// that the store needed.
 func (v *visitor) visit(ctx context.Context, st store.Usage, n int) (spent time.Duration, err error) {
 	tidied := v.now
 	events := make([]store.Event, visitBatch)
@@ -141,7 +141,8 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	// `serve` writes every two seconds: batches of 23, of a million events a day.
+	// With a million events a day, `serve`, which writes every two seconds, writes batches of 23
+	// events.
 	after := 2 * time.Second / time.Duration(min(batch, 23))
 	v := &visitor{rng: rand.New(rand.NewPCG(1, uint64(batch))), now: time.Now().Add(-time.Duration(n) * after), scale: 1}
 	tidied := v.now
@@ -252,7 +253,7 @@ func (b *bench) usageRead(ctx context.Context, n int) error {
 		return err
 	}
 	b.add(row{
-		what: fmt.Sprintf("recording %d events in batches of %d, tidied hourly", n, visitBatch),
+		what: fmt.Sprintf("recording %d events in batches of %d, with cleanup every hour", n, visitBatch),
 		ours: fmt.Sprintf("%.1f µs an event", float64(spent.Microseconds())/float64(n)),
 	})
 	since := v.now.AddDate(0, 0, -days)

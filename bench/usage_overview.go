@@ -89,7 +89,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	if err != nil {
 		return o, err
 	}
-	time.Sleep(5 * time.Second) // until its cleanup is done
+	time.Sleep(5 * time.Second) // waits until the server has cleaned up the store
 	if o.idle, err = residentMB(s.pid); err != nil {
 		return o, err
 	}

@@ -181,10 +181,10 @@ type timed struct {
 	published []moment
 }
 
-// moment is the time when changes of the site were published, in nanoseconds of the
-// system clock, which all processes share.
+// moment is a publication of changes of the site. Its time is in nanoseconds of the system clock,
+// which all processes share.
 type moment struct {
-	Seq  uint64 // of the site: published at least up to here
+	Seq  uint64 // sequence number up to which the changes of the site are published, possibly including later ones
 	Time int64
 }
 
@@ -222,7 +222,7 @@ func (s *timed) last() uint64 {
 	return s.published[len(s.published)-1].Seq
 }
 
-// Change has the times when a change was written and published.
+// Change contains the times at which a change was written and published.
 type Change struct{ Written, Published int64 }
 
 // The number of pages to change, and the interval between changes.

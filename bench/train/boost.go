@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/forest"
 )
 
-// samples are the rows that a forest learns from, column by column.
+// samples contains the rows from which a forest learns, column by column.
 type samples struct {
 	x      [][]int16 // by feature
 	y      []bool
@@ -19,14 +19,15 @@ type samples struct {
 // settings of the training.
 type settings struct {
 	trees, leaves int
-	rate          float64 // what one tree adds
+	rate          float64 // weight of one tree
 	lambda        float64 // shrinks the values of small leaves
 	least         float64 // minimum weight of a leaf
 }
 
 const maxBins = 64
 
-// column is a feature in bins: the index of the first limit that is not below the value.
+// column contains the values of a feature as bins. A bin is the index of the first limit that is
+// not below the value.
 type column struct {
 	limits []int16
 	bins   []uint8
@@ -61,7 +62,7 @@ type leaf struct {
 	gain    float64
 	feature int
 	bin     int
-	parent  int // split that it hangs on, -1 for the root
+	parent  int // index of its parent split; -1 = the root
 	right   bool
 }
 
@@ -114,7 +115,7 @@ func train(s *samples, o settings) (int32, []forest.Tree) {
 	return base, trees
 }
 
-// each runs f for 0 to n-1 on two cores.
+// each calls f for 0 to n-1 on two cores.
 func each(n int, f func(int)) {
 	var wait sync.WaitGroup
 	for k := range 2 {

@@ -24,7 +24,7 @@ type page struct {
 	set  string
 	fold int
 	html []byte
-	gold map[string]int // wcxb: words; aeb: shingles
+	gold map[string]int // multiset to compare: words for wcxb, shingles for aeb
 }
 
 // sets are the gold sets, in the order of reports.
@@ -48,7 +48,7 @@ func readPages(data string) ([]*page, error) {
 			if p.html, err = gunzip(filepath.Join(data, set, "html", p.ID+".html.gz")); err != nil {
 				return nil, err
 			}
-			// some addresses of traf begin with a stray x
+			// some URLs in traf begin with an extra x
 			p.URL = strings.TrimSpace(strings.TrimPrefix(p.URL, "x"))
 			p.fold = foldOf(p.URL, p.ID)
 			if p.URL == "" {

@@ -17,8 +17,8 @@ type row struct {
 	weight float64
 }
 
-// label collects the samples of a page: a text is good if most of its word sequences are in
-// the gold text, or if it holds a snippet that must be there.
+// label collects the samples of a page: a text is good if most of its word sequences are in the
+// gold text, or if it contains a required snippet.
 func label(p *page, at int) ([]row, error) {
 	var rows []row
 	var gold [5]map[string]int // by length of the word sequences
@@ -70,8 +70,8 @@ func label(p *page, at int) ([]row, error) {
 	return rows, err
 }
 
-// Weights of samples: of a text of traf with a snippet, and of the others by their share of
-// the gold text, so that every page counts alike.
+// Weights of samples: those of texts in traf with a snippet, and those of other texts. The latter
+// are scaled by the text's share of the gold text, so that every page has the same weight.
 const (
 	trafWeight = .05
 	wordPower  = .8

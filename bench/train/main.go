@@ -52,7 +52,7 @@ func run(data, write string, list bool) error {
 		base, trees := train(columns(rows, func(*row) bool { return true }), usual)
 		return os.WriteFile(write, []byte(source(forest.Encode(base, trees))), 0o644)
 	}
-	var forests [folds + 1]*forest.Forest // the last is none
+	var forests [folds + 1]*forest.Forest // the last index means no fold
 	for k := range folds {
 		base, trees := train(columns(rows, func(r *row) bool { return pages[r.page].fold != k }), usual)
 		if forests[k], err = forest.Parse(forest.Encode(base, trees), len(rows[0].x)); err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// figures sums the results of pages.
+// figures contains the sums of the results of pages.
 type figures struct {
 	n                          map[string]int
 	f1, precision, recall      map[string]float64 // sums over pages, by set, or by kind of wcxb
-	tp, fp, fn                 int                // snippets of traf
+	tp, fp, fn                 int                // results for the snippets of traf
 	author, authorOf           int                // invented authors and pages without one
 	date, dateOf               int
 	authorRight, authorRightOf int
@@ -127,7 +127,7 @@ func (y *figures) snippets() (p, r, f float64) {
 	return p, r, 2 * p * r / max(p+r, 1e-9)
 }
 
-// String returns the figures in one line a set.
+// String returns the figures with one line for each set.
 func (y *figures) String() string {
 	var w strings.Builder
 	for _, k := range sets[:2] {
