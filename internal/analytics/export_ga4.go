@@ -63,8 +63,8 @@ func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error)
 	return "", err
 }
 
-// ga4Bot returns the client ID of a bot: two numbers, in the form of Google's script. They are
-// derived from the site and the name of the bot.
+// ga4Bot returns the client ID of a bot: two numbers, in the form that Google's script uses. They
+// are derived from the site and the name of the bot.
 func ga4Bot(site, bot string) string {
 	sum := sha256.Sum256([]byte(site + "\n" + bot))
 	return fmt.Sprintf("%d.%d", binary.BigEndian.Uint32(sum[:4]), binary.BigEndian.Uint32(sum[4:8]))

@@ -109,7 +109,7 @@ func (e *Exporter) begin(ctx context.Context) error {
 // window returns the next events and the number of the last event that it covers. head is the
 // newest number.
 func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Event, end uint64, err error) {
-	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), mostAhead)}
+	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), maxAhead)}
 	if e.kind.maxAge > 0 {
 		q.From = e.o.Now().Add(-e.kind.maxAge)
 	}
@@ -132,9 +132,9 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 }
 
 const (
-	mostRefused  = 8    // refused requests of a round in which none is accepted
-	mostFailures = 10   // failures of one event while others are accepted
-	mostAhead    = 4096 // maximum number of events exported after one that has failed
+	maxRefused  = 8    // refused requests of a round in which none is accepted
+	maxFailures = 10   // failures of one event while others are accepted
+	maxAhead    = 4096 // maximum number of events exported after one that has failed
 )
 
 // refusals are the statuses that reject the content of a request, not the sender.
@@ -145,12 +145,12 @@ var refusals = map[int]bool{
 
 // deliver posts groups one by one, as long as the receiver accepts any. It splits a refused group
 // into halves and posts them again. It drops a refused single event, and an event that fails
-// mostFailures times, but only if the receiver accepts others.
+// maxFailures times, but only if the receiver accepts others.
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	taken, tries := 0, 0
 	var last error
 	failed := make(map[uint64]int) // failures by event number
-	for ; len(groups) > 0 && (taken > 0 || tries < mostRefused); tries++ {
+	for ; len(groups) > 0 && (taken > 0 || tries < maxRefused); tries++ {
 		group := groups[0]
 		groups = groups[1:]
 		ignored, err := e.post(ctx, group)
@@ -166,7 +166,7 @@ func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 		case code == http.StatusGone && e.target.Kind == Webhook:
 			return errGone
 		case code == http.StatusInternalServerError && e.kind.together == 1:
-			failed[group[0].Number] = mostFailures
+			failed[group[0].Number] = maxFailures
 		case refusals[code] && len(group) == 1:
 			failed[group[0].Number] = 1
 		case refusals[code]:

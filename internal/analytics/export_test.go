@@ -239,7 +239,7 @@ func TestExportDayOff(t *testing.T) {
 						t.Errorf("after a day: %+v", l)
 					}
 					n.mu.Lock()
-					if n.requests > 400*mostRefused || n.most > 16 { // handlers of timed-out requests still run
+					if n.requests > 400*maxRefused || n.most > 16 { // handlers of timed-out requests still run
 						t.Errorf("%d requests in a day, %d at once", n.requests, n.most)
 					}
 					n.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// again finds bots that fetch unchanged responses again.
-func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
+// refetches finds bots that fetch unchanged responses repeatedly.
+func refetches(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	type subject struct {
 		who
 		path string
@@ -36,7 +36,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		k := subject{who{e.Bot, e.Protocol}, e.Path}
 		s := seen[k]
 		if s == nil {
-			if len(seen) == mostPaths {
+			if len(seen) == maxPaths {
 				continue // the most frequent keys are probably among the first
 			}
 			s = &state{size: cmp.Or(e.Size, e.Bytes), first: e.Time, last: e.Time}
@@ -60,20 +60,20 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	}
 	found, most := map[who]*Unusual{}, map[who]int64{}
 	for k, s := range seen {
-		if s.asked < againTimes || s.unmodified || s.size < 0 {
+		if s.asked < minRefetches || s.unmodified || s.size < 0 {
 			continue
 		}
 		u := of(found, k.who)
 		u.note(s.first, s.last, s.asked-1, (s.asked-1)*s.bytes)
-		u.Against++ // number of documents
+		u.Reference++ // number of documents
 		if n := most[k.who]; s.asked > n || s.asked == n && k.path < u.Path {
 			most[k.who], u.Path = s.asked, k.path
 		}
 	}
-	return finish(found, Again, func(k who, u *Unusual) bool {
+	return finish(found, Refetches, func(k who, u *Unusual) bool {
 		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
-		u.Says = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than necessary; most often %s, %d times.",
-			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
+		u.Summary = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than necessary; most often %s, %d times.",
+			named(u.Bot), counted(u.Reference, "document"), u.Requests, u.Path, most[k])
 		u.Advice = "Conditional requests would get a 304 without a body. Tell the operator of the bot, or limit its rate."
 		u.Flag = slower(u.Bot)
 		return true

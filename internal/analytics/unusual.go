@@ -17,43 +17,43 @@ type Pattern string
 
 // Patterns of unusual traffic.
 const (
-	Again     Pattern = "again"       // fetches unchanged whole responses again
-	AtOnce    Pattern = "all at once" // in one hour, fetches at least half as many pages as the site has
-	Forged    Pattern = "forged"      // uses the name of another bot
-	NotThere  Pattern = "not there"   // requests many paths that do not exist
-	ManyTimes Pattern = "many times"  // sends ten times as many requests in a day as usual
+	Refetches    Pattern = "refetches"     // fetches unchanged whole responses again
+	Burst        Pattern = "burst"         // in one hour, fetches at least half as many pages as the site has
+	Forged       Pattern = "forged"        // uses the name of another bot
+	MissingPages Pattern = "missing-pages" // requests many paths that do not exist
+	Surge        Pattern = "surge"         // sends ten times as many requests in a day as usual
 )
 
 // Unusual is one finding with its figures.
 type Unusual struct {
-	Pattern  Pattern   `json:"pattern"` // the pattern, such as "not there"
-	Bot      string    `json:"bot"`
-	Family   string    `json:"family,omitempty"`
-	Protocol string    `json:"protocol,omitempty"` // protocol of the requests; absent if there are several
-	From     time.Time `json:"from"`               // start of the period
-	To       time.Time `json:"to"`                 // end of the period
-	Requests int64     `json:"requests"`           // number of unusual requests
-	Against  int64     `json:"against"`            // reference figure; the sentence in "says" explains it
-	Bytes    int64     `json:"bytes"`              // bytes sent
-	Path     string    `json:"path,omitempty"`     // most frequent path
-	Says     string    `json:"says"`               // what is unusual, in a sentence
-	Advice   string    `json:"advice"`             // what to do
-	Flag     string    `json:"flag,omitempty"`     // flag that does it
+	Pattern   Pattern   `json:"pattern"` // the pattern, such as "missing-pages"
+	Bot       string    `json:"bot"`
+	Family    string    `json:"family,omitempty"`
+	Protocol  string    `json:"protocol,omitempty"` // protocol of the requests; absent if there are several
+	From      time.Time `json:"from"`               // start of the period
+	To        time.Time `json:"to"`                 // end of the period
+	Requests  int64     `json:"requests"`           // number of unusual requests
+	Reference int64     `json:"reference"`          // reference figure; the sentence in "summary" explains it
+	Bytes     int64     `json:"bytes"`              // bytes sent
+	Path      string    `json:"path,omitempty"`     // most frequent path
+	Summary   string    `json:"summary"`            // what is unusual, in a sentence
+	Advice    string    `json:"advice"`             // what to do
+	Flag      string    `json:"flag,omitempty"`     // flag that does it
 }
 
 // Thresholds.
 const (
-	againTimes  = 10      // whole responses with the same content
-	mostPaths   = 50_000  // paths counted separately
-	mostEvents  = 200_000 // events read, the newest
-	atOncePages = 100     // minimum number of pages in an hour
-	forgedTimes = 10
-	missing     = 50 // minimum number of requests for missing paths
-	missingPart = 5  // minimum share of missing paths: one request in missingPart
-	timesUsual  = 10
-	fewRequests = 500 // a day with fewer requests is never unusual
-	usualDays   = 3   // minimum number of days that define the usual traffic
-	usualSpan   = 28 * 24 * time.Hour
+	minRefetches     = 10      // whole responses with the same content
+	maxPaths         = 50_000  // paths counted separately
+	maxEvents        = 200_000 // events read, the newest
+	minBurstPages    = 100     // minimum number of pages in an hour
+	minForged        = 10
+	minMissing       = 50 // minimum number of requests for missing paths
+	missingShare     = 5  // minimum share of missing paths: one request in missingShare
+	surgeFactor      = 10
+	minSurgeRequests = 500 // a day with fewer requests is never unusual
+	usualDays        = 3   // minimum number of days that define the usual traffic
+	usualSpan        = 28 * 24 * time.Hour
 )
 
 // FindUnusual finds unusual traffic of a site since a time. pages is the number of
@@ -63,7 +63,7 @@ func FindUnusual(ctx context.Context, usage store.Usage, site string, since time
 	return Patterns(
 		usage.Sums(ctx, site, store.SumQuery{From: since, Per: store.Hour}),
 		usage.Sums(ctx, site, store.SumQuery{From: since.Add(-usualSpan), Per: store.Day}),
-		usage.Events(ctx, site, store.EventQuery{From: since, Newest: true, Limit: mostEvents}),
+		usage.Events(ctx, site, store.EventQuery{From: since, Newest: true, Limit: maxEvents}),
 		since, pages)
 }
 
@@ -73,9 +73,9 @@ func FindUnusual(ctx context.Context, usage store.Usage, site string, since time
 func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Event, error], since time.Time, pages int64) ([]Unusual, error) {
 	var out []Unusual
 	for _, find := range []func() ([]Unusual, error){
-		func() ([]Unusual, error) { return again(events) },
+		func() ([]Unusual, error) { return refetches(events) },
 		func() ([]Unusual, error) { return byHour(hours, pages) },
-		func() ([]Unusual, error) { return manyTimes(days, since) },
+		func() ([]Unusual, error) { return surges(days, since) },
 	} {
 		found, err := find()
 		if err != nil {
@@ -172,37 +172,37 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 			a.note(s.Start, end, s.Events, s.Bytes)
 		}
 	}
-	out := finish(busiest, AtOnce, func(_ who, u *Unusual) bool {
-		u.Against = pages
-		u.Says = fmt.Sprintf("%s has requested pages %d times by %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
+	out := finish(busiest, Burst, func(_ who, u *Unusual) bool {
+		u.Reference = pages
+		u.Summary = fmt.Sprintf("%s has requested pages %d times by %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
 		u.Advice = "Limit its rate. It can find changes in the lists."
 		u.Flag = slower(u.Bot)
-		return u.Requests >= atOncePages && u.Requests*2 >= pages
+		return u.Requests >= minBurstPages && u.Requests*2 >= pages
 	})
 	out = append(out, finish(forged, Forged, func(_ string, u *Unusual) bool {
-		u.Against = turned[u.Bot]
-		u.Says = fmt.Sprintf("Clients that are not %s have used its name in %s; %d of them were refused.", u.Bot, counted(u.Requests, "request"), u.Against)
+		u.Reference = turned[u.Bot]
+		u.Summary = fmt.Sprintf("Clients that are not %s have used its name in %s; %d of them were refused.", u.Bot, counted(u.Requests, "request"), u.Reference)
 		u.Advice, u.Flag = "Refuse bots that do not prove their identity.", "--bot unverified=403"
-		if u.Against == u.Requests {
+		if u.Reference == u.Requests {
 			u.Advice, u.Flag = "Nothing to do: all of them were refused.", ""
 		}
-		return u.Requests >= forgedTimes
+		return u.Requests >= minForged
 	})...)
 	for _, a := range gone {
 		u := &a.Unusual
-		u.Pattern, u.Against = NotThere, a.all
-		u.Says = fmt.Sprintf("%s has requested missing pages %d times in %s.", named(u.Bot), u.Requests, counted(a.all, "request"))
+		u.Pattern, u.Reference = MissingPages, a.all
+		u.Summary = fmt.Sprintf("%s has requested missing pages %d times in %s.", named(u.Bot), u.Requests, counted(a.all, "request"))
 		u.Advice = "Redirect pages that have moved. If the machine guesses paths, limit its rate."
 		u.Flag = slower(u.Bot)
-		if u.Requests >= missing && u.Requests*missingPart >= a.all {
+		if u.Requests >= minMissing && u.Requests*missingShare >= a.all {
 			out = append(out, *u)
 		}
 	}
 	return out, nil
 }
 
-// manyTimes finds bots with far more requests in a day than usual.
-func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, error) {
+// surges finds bots with far more requests in a day than usual.
+func surges(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, error) {
 	type life struct {
 		family        string
 		day           time.Time // the day being read
@@ -241,12 +241,12 @@ func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, er
 			continue
 		}
 		u, usual := l.worst, l.before/l.days
-		if u.Requests < fewRequests || u.Requests < timesUsual*usual {
+		if u.Requests < minSurgeRequests || u.Requests < surgeFactor*usual {
 			continue
 		}
-		u.Pattern, u.Bot, u.Family, u.Against = ManyTimes, bot, l.family, usual
-		u.Says = fmt.Sprintf("%s has sent %s on one day; on earlier days with requests, it sent %d on average.", named(bot), counted(u.Requests, "request"), usual)
-		u.Advice = "Check what it requests. If that is of no use to you, limit its rate."
+		u.Pattern, u.Bot, u.Family, u.Reference = Surge, bot, l.family, usual
+		u.Summary = fmt.Sprintf("%s has sent %s on one day; on earlier days with requests, it sent %d on average.", named(bot), counted(u.Requests, "request"), usual)
+		u.Advice = "Check what it requests, and limit its rate if necessary."
 		u.Flag = slower(bot)
 		out = append(out, u)
 	}

@@ -43,7 +43,7 @@ func unusual(t *testing.T, pages int64, all ...answers) []Unusual {
 		t.Fatal(err)
 	}
 	for _, u := range got {
-		if u.Says == "" || u.Advice == "" || u.From.IsZero() || !u.To.After(u.From) || u.Requests == 0 || u.Bot != nameless && !strings.Contains(u.Says, u.Bot) || strings.Contains(u.Says+u.Flag, nameless) {
+		if u.Summary == "" || u.Advice == "" || u.From.IsZero() || !u.To.After(u.From) || u.Requests == 0 || u.Bot != nameless && !strings.Contains(u.Summary, u.Bot) || strings.Contains(u.Summary+u.Flag, nameless) {
 			t.Errorf("%+v", u)
 		}
 	}
@@ -77,20 +77,20 @@ func TestUnusual(t *testing.T) {
 	}{
 		{"nothing", 0, nil, nil},
 		{"an usual day", 1000, []answers{{9, own}, {99, each}, {9, gone}, {5, list}}, nil},
-		{"the same page", 1000, []answers{{25, own}}, []string{"again 24 1 24000"}},
-		{"the same page and the same list", 1000, []answers{{25, own}, {10, list}}, []string{"again 33 2 69000"}},
+		{"the same page", 1000, []answers{{25, own}}, []string{"refetches 24 1 24000"}},
+		{"the same page and the same list", 1000, []answers{{25, own}, {10, list}}, []string{"refetches 33 2 69000"}},
 		{"a page that stands", 1000, []answers{{25, own}, {1, notModified}}, nil},
 		{"a page that changes", 1000, []answers{{25, own}, {1, changed}}, nil},
-		{"half of the site", 1000, []answers{{500, each}}, []string{"all at once 500 1000 500000"}},
+		{"half of the site", 1000, []answers{{500, each}}, []string{"burst 500 1000 500000"}},
 		{"half of the site in four hours", 1000, []answers{{200, each}, {200, each}, {90, each}}, nil},
 		{"a small site", 10, []answers{{9, each}}, nil},
 		{"forged", 10_000, []answers{{30, forged}, {12, refused}}, []string{"forged 42 12 30000"}},
 		{"forged and turned away", 10_000, []answers{{12, refused}}, []string{"forged 12 12 0"}},
-		{"guesses", 10_000, []answers{{60, gone}, {200, each}}, []string{"not there 60 260 6000"}},
+		{"guesses", 10_000, []answers{{60, gone}, {200, each}}, []string{"missing-pages 60 260 6000"}},
 		{"a few dead links", 10_000, []answers{{60, gone}, {300, each}}, nil},
 		{"ten times", 10_000, []answers{
 			{50, on(-20, each)}, {60, on(-19, each)}, {70, on(-3, each)}, {600, each},
-		}, []string{"many times 600 60 600000"}},
+		}, []string{"surge 600 60 600000"}},
 		{"nine times", 10_000, []answers{{60, on(-20, each)}, {70, on(-19, each)}, {71, on(-3, each)}, {600, each}}, nil},
 		{"somebody new", 10_000, []answers{{600, each}}, nil},
 		{"ten times, of next to nothing", 10_000, []answers{{1, on(-20, each)}, {1, on(-19, each)}, {1, on(-3, each)}, {499, each}}, nil},
@@ -102,7 +102,7 @@ func TestUnusual(t *testing.T) {
 		}
 		var got []string
 		for _, u := range unusual(t, tt.pages, tt.answers...) {
-			got = append(got, fmt.Sprint(u.Pattern, " ", u.Requests, " ", u.Against, " ", u.Bytes))
+			got = append(got, fmt.Sprint(u.Pattern, " ", u.Requests, " ", u.Reference, " ", u.Bytes))
 		}
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
@@ -129,8 +129,8 @@ func TestUnusualOfMany(t *testing.T) {
 func TestUnusualOfOnePage(t *testing.T) {
 	var messages []string
 	for _, u := range unusual(t, 1000, answers{600, fetched(200, 1_000, 0, 0)}) {
-		if u.Pattern == AtOnce {
-			messages = append(messages, u.Says)
+		if u.Pattern == Burst {
+			messages = append(messages, u.Summary)
 		}
 	}
 	if len(messages) != 1 || !strings.Contains(messages[0], "600") || strings.Contains(messages[0], "600 pages") {
@@ -142,7 +142,7 @@ func TestUnusualOfOnePage(t *testing.T) {
 func TestUnusualBounded(t *testing.T) {
 	events := func(yield func(store.Event, error) bool) {
 		e := page("")
-		for i := range mostPaths + 1000 {
+		for i := range maxPaths + 1000 {
 			if e.Path = fmt.Sprint("/", i); !yield(e, nil) {
 				return
 			}
@@ -153,7 +153,7 @@ func TestUnusualBounded(t *testing.T) {
 			yield(e, nil)
 		}
 	}
-	got, err := again(events)
+	got, err := refetches(events)
 	if err != nil || len(got) != 1 || got[0].Path != "/0" || got[0].Requests != 20 {
 		t.Errorf("%+v, %v", got, err)
 	}

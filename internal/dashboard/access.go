@@ -12,8 +12,8 @@ type AccessSettings struct {
 	RequireKey bool     // content needs a key
 	Open       []string // protocols that need no key
 	Rate       float64  // content requests per second and client; 0 = no limit
-	// FilesRate is the speed of large files per client in bytes per second,
-	// FilesRateTotal the total; 0 = no limit.
+	// FilesRate is the maximum transfer rate of large files to one client in bytes per second, and
+	// FilesRateTotal that to all clients together; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
 	Bots                      *bots.Table // nil = the site recognises no bots

@@ -182,10 +182,10 @@ func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Clie
 	return client, release, nil
 }
 
-// reachTime is the time limit for the test whether the public address can be reached.
+// reachTime is the time limit of the request that tests whether the public address can be reached.
 const reachTime = 15 * time.Second
 
-// Times of the checks that run by themselves.
+// Times of the scheduled checks.
 const (
 	firstCheck = time.Minute // after the first edition of a configuration
 	recheck    = 6 * time.Hour

@@ -115,7 +115,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	h.Set("Cache-Control", "no-store")
 	if !d.own(r.Host) {
-		plain(w, http.StatusMisdirectedRequest, "The dashboard is not at this host.\n")
+		plain(w, http.StatusMisdirectedRequest, "The dashboard is not available at this host name. Open it at a host name of the site.\n")
 		return
 	}
 	if d.file(w, r) {

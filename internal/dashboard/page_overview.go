@@ -255,7 +255,7 @@ const despitePolicy = "reads despite your policy"
 
 // visitor describes a machine for the owner.
 func (d *Dashboard) visitor(g *group) visitor {
-	v := visitor{group: g, Purpose: "unknown", Effect: "does not say why it reads", Trend: trend(g.Events, g.Before)}
+	v := visitor{group: g, Purpose: "unknown", Effect: "purpose unknown", Trend: trend(g.Events, g.Before)}
 	var bot *bots.Bot
 	if d.site.Access != nil && d.site.Access.Bots != nil {
 		bot = d.site.Access.Bots.Identify(g.Name)

@@ -54,7 +54,7 @@ var ranges = []span{
 
 const (
 	defaultRange = "30d"
-	mostDays     = 5 * 366 // maximum length of a typed period
+	maxDays      = 5 * 366 // maximum length of a typed period
 	dayRows      = 100     // maximum number of daily rows; longer periods have weekly rows
 )
 
@@ -127,8 +127,8 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 				*at.to = t.AddDate(0, 0, at.more)
 			}
 		}
-		if days := p.To.Sub(p.From) / (24 * time.Hour); days < 1 || days > mostDays {
-			return nil, fmt.Errorf("%w: the first day must be before the last, by at most %d days", millrace.ErrInvalid, mostDays)
+		if days := p.To.Sub(p.From) / (24 * time.Hour); days < 1 || days > maxDays {
+			return nil, fmt.Errorf("%w: the first day must be before the last, by at most %d days", millrace.ErrInvalid, maxDays)
 		}
 	} else if i := slices.IndexFunc(ranges, func(x span) bool { return x.name == p.Range }); i >= 0 {
 		p.Per = ranges[i].per

@@ -28,11 +28,11 @@ type unusualGroup struct {
 
 // patternTitles are the titles of the patterns.
 var patternTitles = map[analytics.Pattern]string{
-	analytics.Again:     "Unchanged documents fetched again",
-	analytics.AtOnce:    "Many pages at once",
-	analytics.Forged:    "Forged names",
-	analytics.NotThere:  "Requests for missing pages",
-	analytics.ManyTimes: "Far more than usual",
+	analytics.Refetches:    "Unchanged documents fetched again",
+	analytics.Burst:        "Many pages at once",
+	analytics.Forged:       "Forged names",
+	analytics.MissingPages: "Requests for missing pages",
+	analytics.Surge:        "Far more than usual",
 }
 
 // unusualFor is the lifetime of a cached result. Computing a result reads many events.

@@ -118,7 +118,7 @@ func (r *Served) text(w *bytes.Buffer) {
 	_ = table.Flush()
 	for i := range r.Unusual {
 		u := &r.Unusual[i]
-		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), u.Says, u.Advice)
+		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), u.Summary, u.Advice)
 		if u.Flag != "" {
 			fmt.Fprintf(w, " (%s)", u.Flag)
 		}
