@@ -229,14 +229,14 @@ var faults = []fault{
 	{name: "410", want: "http-410|no-root|not-found", bad: status(410)},
 	{name: "429", want: "http-429|retry-after", bad: status(429, "Retry-After", "999999")},
 	{name: "500", want: "http-500", bad: status(500)},
-	{name: "503", want: "http-503|host-resting", bad: status(503, "Retry-After", "99999999999999999999")},
+	{name: "503", want: "http-503|host-paused", bad: status(503, "Retry-After", "99999999999999999999")},
 	{name: "101", want: "http-101", bad: status(101, "Upgrade", "x")},
 	{name: "999", want: "http-999", bad: status(999)},
-	{name: "no HTTP", want: "no-http|connection-closed|host-resting", raw: func(c net.Conn) {
+	{name: "no HTTP", want: "no-http|connection-closed|host-paused", raw: func(c net.Conn) {
 		_, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.9\r\n"))
 		_ = c.Close()
 	}},
-	{name: "hangs up", want: "connection-closed|host-resting", raw: func(c net.Conn) { _ = c.Close() }},
+	{name: "hangs up", want: "connection-closed|host-paused", raw: func(c net.Conn) { _ = c.Close() }},
 }
 
 const tooMuch = "coding-ratio|not-found"

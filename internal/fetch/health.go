@@ -34,12 +34,12 @@ func (e *PauseError) Error() string {
 	return fmt.Sprintf("%s is paused after %d failures in a row; next request in %s", e.Host, e.Failures, wait)
 }
 
-// ErrorCode returns "host-resting", or "retry-after" if Asked.
+// ErrorCode returns "host-paused", or "retry-after" if Asked.
 func (e *PauseError) ErrorCode() string {
 	if e.Asked {
 		return "retry-after"
 	}
-	return "host-resting"
+	return "host-paused"
 }
 
 // Unwrap returns [millrace.ErrUnavailable].

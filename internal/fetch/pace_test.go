@@ -343,7 +343,7 @@ func TestHostRests(t *testing.T) {
 			t.Helper()
 			began := time.Now()
 			_, err := fetchBody(t, c, "http://site.example/")
-			wantErr(t, err, millrace.ErrUnavailable, "host-resting")
+			wantErr(t, err, millrace.ErrUnavailable, "host-paused")
 			if r, ok := errors.AsType[*PauseError](err); !ok || r.Host != "site.example" || r.Failures != failures || r.Wait != wait || time.Since(began) != 0 {
 				t.Errorf("after %s: %v", time.Since(began), err)
 			}
@@ -395,7 +395,7 @@ func TestProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Millisecond)
-			wantErr(t, begin(t.Context(), p, "a.example"), millrace.ErrUnavailable, "host-resting")
+			wantErr(t, begin(t.Context(), p, "a.example"), millrace.ErrUnavailable, "host-paused")
 			probe.done(unknown)
 		}
 		if err := begin(t.Context(), p, "a.example"); err != nil {
@@ -433,7 +433,7 @@ func TestRepeatedFailures(t *testing.T) {
 		ask("/fine", "", 8)
 		ask("/1", "connection-closed", 8+7)
 		ask("/2", "connection-closed", 15+1+2+2+4)
-		ask("/3", "host-resting", 24+2+1)
+		ask("/3", "host-paused", 24+2+1)
 	})
 }
 

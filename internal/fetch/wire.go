@@ -135,7 +135,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	b.count.Add(int64(n))
 	switch {
 	case err == nil && b.stalls(wait):
-		slow := slowError{"timeout-rate", fmt.Sprintf("less than %d bytes in %s", leastFile, fileWindow)}
+		slow := slowError{"timeout-rate", fmt.Sprintf("less than %d bytes in %s", minFile, fileWindow)}
 		return 0, b.end(&BodyError{URL: b.url, Reason: fmt.Sprintf("interrupted after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: &networkError{slow}})
 	case b.n > b.limits.body:
 		return 0, b.end(tooLarge(b.url, "body-size", "more than the limit of %d bytes", b.limits.body))
@@ -151,10 +151,10 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	return n, b.end(err)
 }
 
-// A file may take a long time, but must receive leastFile bytes in each fileWindow.
+// A file may take a long time, but must receive minFile bytes in each fileWindow.
 const (
 	fileWindow = time.Minute
-	leastFile  = 60 << 10
+	minFile    = 60 << 10
 )
 
 // stalls reports whether a file receives less than its minimum rate, after a Read that waited for
@@ -163,7 +163,7 @@ func (b *wireBody) stalls(wait time.Duration) bool {
 	if b.waited += wait; !b.paced || b.waited < fileWindow {
 		return false
 	}
-	slow := b.n-b.had < leastFile
+	slow := b.n-b.had < minFile
 	b.waited, b.had = 0, b.n
 	return slow
 }

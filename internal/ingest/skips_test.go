@@ -12,7 +12,7 @@ func TestGroupSkips(t *testing.T) {
 	t.Parallel()
 	skips := []mirror.Skip{{URL: "/x", Code: "http-404", Reason: "answered 404"}, {URL: "/y", Code: "http-500", Reason: "answered 500"}}
 	for i := range 9 {
-		skips = append(skips, mirror.Skip{URL: fmt.Sprint("/", i), Code: "host-resting", Reason: fmt.Sprintf("the host is resting after %d failures", i)},
+		skips = append(skips, mirror.Skip{URL: fmt.Sprint("/", i), Code: "host-paused", Reason: fmt.Sprintf("the host is paused after %d failures", i)},
 			mirror.Skip{Code: "invalid", Reason: "the name has a query"})
 	}
 	skips = append(skips, mirror.Skip{URL: "/z", Code: "invalid", Reason: "the page of an HTTP error"})
