@@ -51,7 +51,7 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	if err != nil {
 		p.log.Warn("read addresses of this machine failed", "err", err)
 	}
-	p.memory().Save()
+	p.memory().SaveMemory()
 	o := &report.LogOptions{
 		Files: append([]string{c.Source}, c.Logs...), Stdin: p.stdin, Unit: map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[c.Unit],
 		Site: c.Site, Bots: table, Local: local, Coefficients: c.values(), Client: c.client(p, discardRobots{}).HTTP(),

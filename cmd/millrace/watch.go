@@ -45,7 +45,7 @@ const (
 	maxPosted  = 100             // maximum number of changes per posted batch
 
 	// maxFleetBytes is the default of --max-bytes with --all. It bounds the temporary files of a
-	// worker, because anybody may be on a long list of sites.
+	// worker, because a long list may contain sites of any size.
 	maxFleetBytes = 1_000_000_000
 
 	longestInterval = 365 * 24 * time.Hour

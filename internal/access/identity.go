@@ -27,8 +27,8 @@ type Identity struct {
 	Why            string // reason why the signature is invalid; "" = valid or absent
 }
 
-// mostWhy is the maximum length of Identity.Why.
-const mostWhy = 300
+// maxWhy is the maximum length of Identity.Why.
+const maxWhy = 300
 
 // Verify returns the sender of the request. It verifies the signature only once, and may fetch the
 // keys for that.
@@ -69,7 +69,7 @@ func (q *Request) signed() {
 	case err != nil:
 		q.id.Bot, q.id.Identification = cmp.Or(q.id.Bot, bots.Other), bots.Forged
 		q.id.Why = err.Error()
-		q.id.Why = strings.ToValidUTF8(q.id.Why[:min(len(q.id.Why), mostWhy)], "")
+		q.id.Why = strings.ToValidUTF8(q.id.Why[:min(len(q.id.Why), maxWhy)], "")
 	case agent != "":
 		q.id.Agent, q.id.Identification = agent, bots.Verified
 		by := cmp.Or(table.Agent(agent), bots.Other)

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// pacing limits the speed of large documents, per client and in total.
+// pacing limits the transfer rate of large documents, per client and in total.
 type pacing struct {
-	each, all *quota // limits in bytes; nil = no limit
+	each, all *quota // limits in bytes per second; nil = no limit
 	chunk     int    // bytes per write
 	places    *Slots
 }
 
-// total is the client of the total limit.
+// total is the client to which the total limit applies.
 var total = Client{bot: "total"}
 
-// newPacing returns the speed limits, or nil if both are zero. places is the number of slots for
+// newPacing returns the limits, or nil if both are zero. places is the number of slots for
 // requests: slow responses may take only a part of them, and one client only a part of those.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {

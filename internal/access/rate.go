@@ -15,9 +15,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mostBuckets is the maximum number of buckets in memory, of about 220 bytes each. The least
+// maxBuckets is the maximum number of buckets in memory, of about 220 bytes each. The least
 // recently used ones are dropped.
-const mostBuckets = 1 << 18
+const maxBuckets = 1 << 18
 
 const (
 	burstTime = 2  // size of a burst, in seconds at the full rate
@@ -56,7 +56,7 @@ func (q *quota) policy(b *rate.Limiter) string {
 	return `"` + q.name + `";q=` + strconv.Itoa(b.Burst()) + ";w=" + strconv.FormatInt(max(1, window), 10)
 }
 
-// Numbers of the quotas. The quotas of bot rules have the last number and those after it.
+// Numbers of the quotas. The numbers of bot rules start at quotaClasses.
 const (
 	quotaContent = iota + 1
 	quotaGuesses
@@ -79,7 +79,7 @@ type Client struct {
 }
 
 func newLimits() *limits {
-	buckets, _ := simplelru.NewLRU[uint64, *rate.Limiter](mostBuckets, nil) // fails only for a size below 1
+	buckets, _ := simplelru.NewLRU[uint64, *rate.Limiter](maxBuckets, nil) // fails only for a size below 1
 	return &limits{now: time.Now, replicas: func() int { return 1 }, seed: maphash.MakeSeed(), buckets: buckets}
 }
 

@@ -33,8 +33,8 @@ type Options struct {
 	Rules  []Rule
 	Agents Agents
 	Policy *millrace.Policy
-	// FilesRate is the speed of large documents per client in bytes per second, and
-	// FilesRateTotal the total; 0 = no limit.
+	// FilesRate is the maximum transfer rate of large documents to one client in bytes per second,
+	// and FilesRateTotal that to all clients together; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 
 	// Streams receives the number of open streams when it changes. It must not
@@ -47,7 +47,7 @@ type Options struct {
 	MaxWork     int // maximum number of concurrent requests that a cache cannot serve; others wait; 0 = all processors but one
 
 	// Replicas are the processes that share the keys and the limits; each process enforces its
-	// share of a limit. nil = only this process.
+	// share of a limit; nil = only this process.
 	Replicas *replica.Replicas
 
 	Now    func() time.Time // clock of the limits; nil = time.Now
@@ -66,9 +66,9 @@ type Guard struct {
 	rate     *quota    // limit of content requests; nil = none
 	guesses  *quota    // limit of wrong keys
 	botRules *botRules // nil = every bot is allowed
-	pacing   *pacing   // nil = unlimited speed
+	pacing   *pacing   // nil = no limit
 	searches *turns
-	work     *turns // turns of requests that a cache cannot serve
+	work     *turns // limits the concurrent requests that a cache cannot serve
 
 	maxActive int64
 	active    atomic.Int64

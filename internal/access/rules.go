@@ -33,7 +33,7 @@ type Rule struct {
 	// [ClassBots] or [ClassUnverified]. Names are case-insensitive.
 	Name   string
 	Action Action
-	Rate   float64 // requests per second of Limit, above zero
+	Rate   float64 // requests per second for Limit; above zero
 }
 
 // ParseRule parses a rule of the form NAME=ACTION. ACTION is allow, 402, 403, or a rate such
@@ -53,8 +53,8 @@ func ParseRule(s string) (Rule, error) {
 		r.Action = Forbid
 	case rate:
 		n, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(n >= leastRate) || math.IsInf(n, 0) {
-			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: invalid rate %q, want at least %v/s, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
+		if err != nil || !(n >= minRate) || math.IsInf(n, 0) {
+			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: invalid rate %q, want at least %v/s, such as 2/s", s, millrace.ErrInvalid, do, minRate))
 		}
 		r.Action, r.Rate = Limit, n
 	default:
@@ -63,13 +63,13 @@ func ParseRule(s string) (Rule, error) {
 	return r, nil
 }
 
-// leastRate is the minimum rate, about one request per quarter of an hour.
-const leastRate = 0.001
+// minRate is the minimum rate, about one request per quarter of an hour.
+const minRate = 0.001
 
 // rule is a compiled Rule.
 type rule struct {
 	Rule
-	quota *quota // quota of Limit
+	quota *quota // quota for Limit
 }
 
 // botRules is an index of rules by bot.

@@ -88,8 +88,8 @@ func (q *Request) Enter() error {
 	return nil
 }
 
-// A stream costs a connection and little else if it is long. A client that opens one after the
-// other must wait, because the server would spend its time on connections.
+// A long stream costs little more than its connection. A client that opens many short streams must
+// wait, because otherwise the server would spend its time on opening connections.
 const (
 	shortStream = time.Second // a stream that ends earlier is short
 	manyShort   = 4           // short streams of a client within a second, after which it waits

@@ -10,14 +10,14 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// turns limits the number of requests that work at once. Other requests wait, and the request of
-// the client with the least work comes first (start-time fair queuing). A client with any number of
-// requests therefore delays the single request of another client only by the turns that have
-// already begun.
+// turns limits the number of requests that are processed at once. Other requests wait, and the
+// request of the client with the least work comes first (start-time fair queuing). A client with
+// any number of requests therefore delays the single request of another client only by the turns
+// that have already begun.
 type turns struct {
 	mu      sync.Mutex
 	free    int
-	now     time.Duration // virtual time of the clock that runs while requests work: the start of the last turn
+	now     time.Duration // virtual time, which advances only while requests are processed: the start of the last turn
 	next    *simplelru.LRU[Client, time.Duration]
 	waiting waiters
 }

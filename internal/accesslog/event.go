@@ -43,8 +43,9 @@ func (b *Bots) Of(agent []byte) *bots.Bot {
 // Millrace reports whether the user agent is that of millrace, on any machine.
 func Millrace(agent []byte) bool { return bytes.Contains(agent, []byte("millrace/")) }
 
-// Own reports whether a request was sent by the operator's millrace, for example to read the site.
-// Such a request has millrace's user agent, and comes from this machine or from a private address.
+// Own reports whether a request was sent by the operator's own millrace, for example to read the
+// site. Such a request has millrace's user agent, and comes from this machine or from a private
+// address.
 func (b *Bots) Own(l *Line) bool {
 	if !Millrace(l.Agent) {
 		return false

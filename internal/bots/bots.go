@@ -89,7 +89,7 @@ type Table struct {
 	log     *slog.Logger
 
 	seed  maphash.Seed
-	known [remembered]atomic.Pointer[known] // by a hash of the user agent
+	known [maxCached]atomic.Pointer[known] // by a hash of the user agent
 
 	ranges []atomic.Pointer[spans] // by index of the bot; nil = unknown
 	files  []*rangeFile
@@ -208,8 +208,9 @@ type known struct {
 	bot   *Bot
 }
 
-// remembered is the size of the cache. At any time, few different user agents visit a site.
-const remembered = 1024
+// maxCached is the maximum number of user agents in the cache. Few different user agents visit a
+// site at any time.
+const maxCached = 1024
 
 // Identify returns the bot that a user agent names. If the user agent declares a bot that is not
 // in the table, Identify returns [Other]; for a browser, it returns nil. It uses the first name,
@@ -219,7 +220,7 @@ func (t *Table) Identify(userAgent string) *Bot {
 		return nil
 	}
 	userAgent = userAgent[:min(len(userAgent), longestAgent)]
-	at := &t.known[maphash.String(t.seed, userAgent)%remembered]
+	at := &t.known[maphash.String(t.seed, userAgent)%maxCached]
 	if k := at.Load(); k != nil && k.agent == userAgent {
 		return k.bot
 	}

@@ -26,7 +26,7 @@ func escapeMarks(text []byte) []byte {
 		return text
 	}
 	var lengths []int // of the paragraphs
-	length, rows := 0, rower{}
+	length, rows := 0, paragraphScanner{}
 	eachLine(text, func(line []byte, code bool) {
 		if length += len(line); rows.ends(line, code) {
 			lengths, length = append(lengths, length), 0
@@ -36,7 +36,7 @@ func escapeMarks(text []byte) []byte {
 	out := make([]byte, 0, len(text)+len(text)/4)
 	budget := maxMarks
 	marks, notes, columns, cells, pipes := 0, 0, 0, 0, 0
-	rows = rower{}
+	rows = paragraphScanner{}
 	eachLine(text, func(line []byte, code bool) {
 		if code {
 			out = append(append(out, line...), '\n')
@@ -83,19 +83,19 @@ func escapeMarks(text []byte) []byte {
 
 func isMark(c byte) bool { return c == '*' || c == '_' || c == '[' || c == ']' || c == '~' }
 
-// rower detects the ends of paragraphs and table rows, because marks do not interact across
+// paragraphScanner detects the ends of paragraphs and table rows, because marks do not interact across
 // them.
-type rower struct {
+type paragraphScanner struct {
 	above []byte // the previous line
 	table bool
 }
 
 // ends reports whether a line ends its paragraph or row.
-func (r *rower) ends(line []byte, code bool) bool {
+func (r *paragraphScanner) ends(line []byte, code bool) bool {
 	above := r.above
 	r.above = line
 	if code || len(bytes.TrimSpace(line)) == 0 {
-		*r = rower{}
+		*r = paragraphScanner{}
 		return true
 	}
 	if !r.table && len(above) > 0 && delimiterRow.Match(line) && columnsOf(above) == columnsOf(line) {
@@ -117,7 +117,7 @@ func columnsOf(line []byte) int {
 // exceedsLimits reports whether a text may exceed the limits.
 func exceedsLimits(text []byte) bool {
 	budget, marks, length, notes, columns, padding := maxMarks, 0, 0, 0, 0, 0
-	rows := rower{}
+	rows := paragraphScanner{}
 	eachLine(text, func(line []byte, code bool) {
 		length += len(line)
 		for _, c := range line {

@@ -228,14 +228,14 @@ func rateValue(n ast.Node) (float64, error) {
 	case *ast.FloatNode:
 		v = n.Value
 	}
-	if v < leastRate || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("not a number of at least %v, such as 0.5; for no limit, remove the key", leastRate)
+	if v < minRate || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("not a number of at least %v, such as 0.5; for no limit, remove the key", minRate)
 	}
 	return v, nil
 }
 
-// leastRate is about one request per quarter of an hour, the minimum of --rate.
-const leastRate = 0.001
+// minRate is about one request per quarter of an hour, the minimum of --rate.
+const minRate = 0.001
 
 // timeValue reads a day or a time, in whole seconds.
 func timeValue(n ast.Node) (time.Time, error) {

@@ -19,23 +19,23 @@ import (
 
 // Limit returns a listener with at most the given number of connections. If there are as many, a
 // new connection replaces another one, see [limited.victim]. If none can be replaced, Limit sends
-// words, if any, on the new connection and closes it. While more than a sixteenth of the
+// response, if any, on the new connection and closes it. While more than a sixteenth of the
 // connections wait for their first request, Limit closes a new connection from an address that
 // already has several of these. If the process has as many open files as the system allows, Limit
 // closes connections in the same way. The server must use [State].
-func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool, log *slog.Logger) net.Listener {
-	return &limited{Listener: ln, most: most, words: words, proxy: proxy, log: log, each: make(map[netip.Addr]*holder), began: time.Now()}
+func Limit(ln net.Listener, most int, response string, proxy func(netip.Addr) bool, log *slog.Logger) net.Listener {
+	return &limited{Listener: ln, most: most, response: response, proxy: proxy, log: log, each: make(map[netip.Addr]*holder), began: time.Now()}
 }
 
 type limited struct {
 	net.Listener
-	most    int
-	words   string // an HTTP response; "" if the client would not understand it
-	proxy   func(netip.Addr) bool
-	log     *slog.Logger
-	began   time.Time
-	refused atomic.Int64
-	spare   sync.Pool // unused buffers, as *[bufferSize]byte
+	most     int
+	response string // an HTTP response; "" if the client would not understand it
+	proxy    func(netip.Addr) bool
+	log      *slog.Logger
+	began    time.Time
+	refused  atomic.Int64
+	spare    sync.Pool // unused buffers, as *[bufferSize]byte
 
 	mu    sync.Mutex
 	open  int
@@ -228,7 +228,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if entered {
 			return limited, nil
 		}
-		if l.words == "" || flood {
+		if l.response == "" || flood {
 			_ = c.Close()
 			continue
 		}
@@ -251,7 +251,7 @@ func (l *limited) refuse(c net.Conn) {
 	defer l.refused.Add(-1)
 	defer func() { _ = c.Close() }() // nothing is left to send
 	_ = c.SetDeadline(time.Now().Add(time.Second))
-	if _, err := c.Write([]byte(l.words)); err != nil {
+	if _, err := c.Write([]byte(l.response)); err != nil {
 		return
 	}
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

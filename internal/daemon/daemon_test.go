@@ -50,12 +50,12 @@ func TestMemory(t *testing.T) {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
 		m := Memory{environment(name)}
 		m.Limit()
-		if m.Save(); percent() != 7 || m.Streams() != nil {
+		if m.SaveMemory(); percent() != 7 || m.Streams() != nil {
 			t.Errorf("%s: %d", name, percent())
 		}
 	}
 	m := Memory{environment()}
-	if m.Save(); percent() != saving {
+	if m.SaveMemory(); percent() != saving {
 		t.Errorf("saving: %d", percent())
 	}
 	if m.Limit(); percent() != lazy || debug.SetMemoryLimit(-1) != softLimit {

@@ -40,9 +40,9 @@ func (m Memory) Limit() {
 	}
 }
 
-// raiseLimit leaves room for garbage of a quarter of what is in use. With less, the collector would
-// take up to half of the processor time. It runs after each collection, as the cleanup of an object that
-// nothing refers to.
+// raiseLimit leaves space for garbage: a quarter of the memory in use. With less space, the
+// collector would take up to half of the processor time. It runs after each collection, as the
+// cleanup of an object that nothing refers to.
 func raiseLimit(struct{}) {
 	used := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"},
@@ -58,9 +58,9 @@ func raiseLimit(struct{}) {
 	runtime.AddCleanup(new(*int), raiseLimit, struct{}{})
 }
 
-// Save makes the garbage collector run often, for work that needs little memory but produces much
-// garbage.
-func (m Memory) Save() {
+// SaveMemory makes the garbage collector run often, for work that needs little memory but produces
+// much garbage.
+func (m Memory) SaveMemory() {
 	if !m.given() {
 		debug.SetGCPercent(saving)
 	}

@@ -249,8 +249,8 @@ func (r *rep) plainPart(n int64) int64 {
 	return 0
 }
 
-// slowest is the rate, in bytes per second, at which a client must read a large document at least.
-const slowest = 16 << 10
+// minRate is the minimum rate, in bytes per second, at which a client must read a large document.
+const minRate = 16 << 10
 
 // sendLarge sends n bytes of a large document, which the function write produces. It sends the
 // header with the first byte, so that a missing artifact can still result in an error response.
@@ -258,7 +258,7 @@ const slowest = 16 << 10
 func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, q *access.Request, write func(io.Writer) error) error {
 	// Replace the server's write timeout, which is too short for large documents. Ignore the error
 	// of writers without deadlines, as in tests.
-	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
+	deadline := time.Now().Add(time.Minute + time.Duration(n/minRate)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	out := &partWriter{w: w, status: status, q: q}
 	err := q.Turn()

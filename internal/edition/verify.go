@@ -97,7 +97,8 @@ type keeping struct{ artifact.Store }
 func (keeping) Delete(context.Context, string) error { return nil }
 
 // VerifyOthers reads the artifacts that are not in seen, and adds them to seen: dictionaries, and
-// what no edition needs any more. Each of them is verified by the hash in its name. See [Verify].
+// artifacts that no edition needs any more. Each of them is verified by the hash in its name. See
+// [Verify].
 func VerifyOthers(ctx context.Context, artifacts artifact.Store, repair bool, seen map[string]bool, damaged func(name string, err error)) error {
 	s := &Server{artifacts: keeping{artifacts}, cache: newCache(1)}
 	for info, err := range artifacts.List(ctx, "") {
@@ -111,7 +112,7 @@ func VerifyOthers(ctx context.Context, artifacts artifact.Store, repair bool, se
 				err = artifacts.Delete(ctx, info.Name)
 			}
 		}
-		if err != nil && !errors.Is(err, millrace.ErrNotFound) { // deleted meanwhile, or a version whose chunks are
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) { // the artifact was deleted in the meantime, or is a version whose chunks were deleted
 			return err
 		}
 	}
@@ -176,7 +177,7 @@ func (s *Server) verifyPair(ctx context.Context, name, id string) error {
 	}
 	dict, err := s.dictionary(ctx, dcz.ID(raw))
 	if unreadable(err) {
-		return nil // the damage of the dictionary is reported for itself
+		return nil // a damaged dictionary is reported separately
 	}
 	if err != nil {
 		return err

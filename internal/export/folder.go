@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// mostLeft is the maximum length of Counts.Left.
-const mostLeft = 100
+// maxLeft is the maximum length of Counts.Left.
+const maxLeft = 100
 
 // output is a folder of files that an export owns.
 type output struct {
@@ -215,7 +215,7 @@ func (o *output) finish(keep func(site string) bool) error {
 		o.left = append(o.left, name)
 	}
 	slices.Sort(o.left)
-	o.left = o.left[:min(len(o.left), mostLeft)]
+	o.left = o.left[:min(len(o.left), maxLeft)]
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // PagePath is the path, below the endpoint base, to which a web server alongside sends a request
-// to find out who answers a request that it has received. It sends the header of that request, and
+// to find out whether millrace or the site answers a request. It sends the header of that request,
+// and
 //
 //	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the request
 //

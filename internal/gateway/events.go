@@ -95,7 +95,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 	}
 	g.complete(&e, w, r)
 	if wait {
-		// Verify a signature in the background, because that may take long.
+		// Verify the signature in the background, because that may take several seconds.
 		select {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)

@@ -25,22 +25,22 @@ const format = 1000*4 + search.Format
 
 var schema = []string{
 	`CREATE TABLE state (
-		made     TEXT NOT NULL,    -- random: another file has another one
+		made     TEXT NOT NULL,    -- random; differs between files
 		turn     INTEGER NOT NULL, -- counts the transactions of Update
 		stage    INTEGER NOT NULL,
-		epoch    TEXT NOT NULL,    -- of the view that the index has come to
+		epoch    TEXT NOT NULL,    -- of the indexed view
 		seq      INTEGER NOT NULL,
 		time     INTEGER NOT NULL, -- Unix ms
-		after    TEXT NOT NULL,    -- the last page of the sweep, or the last term counted
-		done     INTEGER NOT NULL, -- pages of the sweep
+		after    TEXT NOT NULL,    -- last page read by the sweep, or last term counted
+		done     INTEGER NOT NULL, -- pages read by the sweep
 		next     INTEGER NOT NULL, -- id of the next passage
 		passages INTEGER NOT NULL,
 		length   INTEGER NOT NULL, -- of all passages
-		model    INTEGER NOT NULL, -- that vectors are made with, 0 = none
-		moved    INTEGER NOT NULL  -- passages that came or went since the model was fitted
+		model    INTEGER NOT NULL, -- model of the vectors in use; 0 = none
+		moved    INTEGER NOT NULL  -- passages added or removed since the model was fitted
 	)`,
 	"INSERT INTO state VALUES (lower(hex(randomblob(8))), 0, 0, '', 0, 0, '', 0, 1, 0, 0, 0, 0)",
-	`CREATE TABLE page ( -- that has passages
+	`CREATE TABLE page ( -- pages with passages
 		id       INTEGER PRIMARY KEY,
 		url      TEXT NOT NULL UNIQUE, -- identity
 		title    TEXT NOT NULL,
@@ -51,10 +51,10 @@ var schema = []string{
 		id      INTEGER PRIMARY KEY, -- below 1 << 32
 		page    INTEGER NOT NULL,
 		ord     INTEGER NOT NULL, -- in the page
-		length  INTEGER NOT NULL, -- in words that are not stop words
-		print   INTEGER NOT NULL, -- of its text, similar for similar texts
-		hash    INTEGER NOT NULL, -- of everything that is searched of it
-		chunk   TEXT NOT NULL,    -- its id in the page
+		length  INTEGER NOT NULL, -- number of words except stop words
+		print   INTEGER NOT NULL, -- fingerprint of the text
+		hash    INTEGER NOT NULL, -- hash of all searchable data
+		chunk   TEXT NOT NULL,    -- id of the passage in the page
 		profile BLOB NOT NULL
 	)`,
 	"CREATE INDEX passage_page ON passage (page)",
@@ -64,10 +64,10 @@ var schema = []string{
 	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // number of passages with the term
 	`CREATE TABLE model (
 		id    INTEGER PRIMARY KEY AUTOINCREMENT,
-		name  TEXT NOT NULL,               -- of the embedder's, '' = fitted here
-		size  INTEGER NOT NULL DEFAULT 0,  -- dimensions of its vectors, 0 = not known yet
-		after INTEGER NOT NULL DEFAULT 0,  -- the last passage that was given a vector
-		data  BLOB                         -- what was fitted
+		name  TEXT NOT NULL,               -- name of the embedder's model; '' = fitted to the site
+		size  INTEGER NOT NULL DEFAULT 0,  -- dimensions of its vectors; 0 = unknown
+		after INTEGER NOT NULL DEFAULT 0,  -- last passage with a vector
+		data  BLOB                         -- the fitted model
 	)`,
 	"CREATE TABLE vector (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // model << 32 | passage
 	fmt.Sprintf("PRAGMA application_id = %d", applicationID),

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// again is the time between a failure in [Keep] and the next attempt.
-const again = 2 * time.Second
+// retryDelay is the time between a failure in [Keep] and the next attempt.
+const retryDelay = 2 * time.Second
 
 // Keep calls f while it holds the lease, and again after each loss of the lease, until ctx ends.
 // If leases is nil, no other process uses the store.
@@ -34,7 +34,7 @@ func Keep(ctx context.Context, leases store.Leases, name string, log *slog.Logge
 		failing = true
 		select {
 		case <-ctx.Done():
-		case <-time.After(again):
+		case <-time.After(retryDelay):
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 // Limits of a list of changes.
 const (
 	usualChanges = 50
-	mostChanges  = 200
+	maxChanges   = 200
 )
 
 type changesIn struct {
@@ -52,7 +52,7 @@ func (s *Server) addChanges() {
 	}, []argument{
 		{name: "site", most: maxName, about: "The site's name from list_sites. Optional if there is only one site."},
 		{name: "since", most: 8000, about: "A cursor of list_changes or list_sites, or a time such as 2026-01-31 or 2026-01-31T12:00:00Z."},
-		{name: "limit", integer: true, least: 1, most: mostChanges, usual: usualChanges, about: "Maximum number of changes."},
+		{name: "limit", integer: true, least: 1, most: maxChanges, usual: usualChanges, about: "Maximum number of changes."},
 	}, s.changes)
 }
 

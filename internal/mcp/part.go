@@ -156,14 +156,14 @@ func plain(b millrace.Block) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
 }
 
-// mostAround is the maximum size in bytes of the markup around a text in a part: marks, titles,
+// maxAround is the maximum size in bytes of the markup around a text in a part: marks, titles,
 // labels, terms of items. Even if all of it is escaped, it fits into the smallest budget.
-const mostAround = 200
+const maxAround = 200
 
 // oversized reports whether the markup around a block's text is too large for a part. Such a block
 // is reduced to its text. The result does not depend on the budget, so positions stay valid if the
 // budget changes.
-func oversized(b millrace.Block) bool { return around(b) > mostAround }
+func oversized(b millrace.Block) bool { return around(b) > maxAround }
 
 // around returns the size of the markup around the innermost text of a block in bytes. Inner
 // blocks that are oversized count as text.
@@ -174,7 +174,7 @@ func around(b millrace.Block) int {
 	}
 	most := aroundOf(b.Blocks)
 	for _, it := range b.Items {
-		if inner := aroundItem(it); inner <= mostAround {
+		if inner := aroundItem(it); inner <= maxAround {
 			most = max(most, inner)
 		}
 	}
@@ -185,7 +185,7 @@ func aroundItem(it millrace.Item) int { return len(it.Term) + 6 + aroundOf(it.Bl
 
 func aroundOf(blocks []millrace.Block) (most int) {
 	for _, b := range blocks {
-		if n := around(b); n <= mostAround {
+		if n := around(b); n <= maxAround {
 			most = max(most, n)
 		}
 	}
@@ -219,7 +219,7 @@ func takeItems(b millrace.Block, at blockPath, limit int) (head millrace.Block, 
 			}
 		}
 		it := items[i]
-		if aroundItem(it) > mostAround {
+		if aroundItem(it) > maxAround {
 			one.Items = items[i : i+1]
 			return takeOne(one, sub, limit, i, len(items))
 		}

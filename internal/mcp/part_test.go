@@ -83,7 +83,7 @@ func TestPartsAreComplete(t *testing.T) {
 	if got := parts(t, blocks, budget{characters: 1 << 30}); len(got) != 1 || got[0] != full {
 		t.Fatal("a page within the budget is not one part")
 	}
-	for _, most := range []budget{{500, 0}, {800, 0}, {2000, 0}, {5000, 0}, {mostPart, 500}} {
+	for _, most := range []budget{{500, 0}, {800, 0}, {2000, 0}, {5000, 0}, {maxPart, 500}} {
 		got := parts(t, blocks, most)
 		for i, p := range got {
 			if fences(p)%2 != 0 {
@@ -217,7 +217,7 @@ func TestMarksStay(t *testing.T) {
 	for range 8 {
 		nest = millrace.Block{Type: millrace.CalloutBlock, Kind: "note", Title: strings.Repeat("title ", 10), Blocks: []millrace.Block{link(sentence(60)), nest}}
 	}
-	for _, most := range []budget{{500, 0}, {1000, 0}, {8000, 0}, {mostPart, 500}} {
+	for _, most := range []budget{{500, 0}, {1000, 0}, {8000, 0}, {maxPart, 500}} {
 		all := strings.Join(parts(t, []millrace.Block{{Type: millrace.DefinitionsBlock, Items: items}}, most), "\n")
 		if links, code := strings.Count(all, "](https://mill.example/)"), fences(all); links != 20 || code != 40 {
 			t.Errorf("budget %v: %d links and %d fences, want 20 and 40", most, links, code)

@@ -16,12 +16,12 @@ import (
 
 // Limits of a part of a page, in characters of Markdown.
 const (
-	leastPart   = 500
-	usualPart   = 20_000
-	mostPart    = 100_000
-	tokenBytes  = 4 // estimated size of a model's token
-	leastTokens = leastPart / tokenBytes
-	mostTokens  = mostPart / tokenBytes
+	minPart    = 500
+	usualPart  = 20_000
+	maxPart    = 100_000
+	tokenBytes = 4 // estimated size of a model's token
+	minTokens  = minPart / tokenBytes
+	maxTokens  = maxPart / tokenBytes
 )
 
 type readIn struct {
@@ -61,8 +61,8 @@ func (s *Server) addRead() {
 		{name: "url", least: 1, most: maxURL, about: about},
 		{name: "site", most: maxName, about: "Optional: the name of the site, from list_sites."},
 		{name: "cursor", most: 1000, about: "The cursor of the previous part. Omit it for the first part."},
-		{name: "max_characters", integer: true, least: leastPart, most: mostPart, usual: usualPart, about: "Maximum number of characters of Markdown in this part."},
-		{name: "max_tokens", integer: true, least: leastTokens, most: mostTokens, about: "The same limit in tokens of four bytes each. The smaller limit applies."},
+		{name: "max_characters", integer: true, least: minPart, most: maxPart, usual: usualPart, about: "Maximum number of characters of Markdown in this part."},
+		{name: "max_tokens", integer: true, least: minTokens, most: maxTokens, about: "The same limit in tokens of four bytes each. The smaller limit applies."},
 	}, s.read)
 }
 

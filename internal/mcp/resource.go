@@ -30,7 +30,7 @@ func (s *Server) addResources() {
 			return "", err
 		}
 		c.annotate(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL)})
-		out, err := partOf(site, p, "", budget{characters: mostPart})
+		out, err := partOf(site, p, "", budget{characters: maxPart})
 		if err != nil {
 			return "", err
 		}

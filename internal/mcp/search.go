@@ -17,7 +17,7 @@ import (
 // Limits of a search.
 const (
 	usualHits = 10
-	mostHits  = 50
+	maxHits   = 50
 )
 
 type searchIn struct {
@@ -59,7 +59,7 @@ func (s *Server) addSearch() {
 	}, []argument{
 		{name: "query", least: 1, most: millrace.MaxQuery, about: "The words to search for."},
 		{name: "site", most: maxName, about: "The name of the site to search, from list_sites. Without it, all sites are searched."},
-		{name: "limit", integer: true, least: 1, most: mostHits, usual: usualHits, about: "Maximum number of passages."},
+		{name: "limit", integer: true, least: 1, most: maxHits, usual: usualHits, about: "Maximum number of passages."},
 	}, s.search)
 }
 

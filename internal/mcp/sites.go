@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// mostSites is the maximum number of sites in a result.
-const mostSites = 50
+// maxSites is the maximum number of sites in a result.
+const maxSites = 50
 
-// mostSections is the maximum number of sections of a site in a result.
-const mostSections = 30
+// maxSections is the maximum number of sections of a site in a result.
+const maxSections = 30
 
 type sitesIn struct {
 	After string `json:"after"`
@@ -69,7 +69,7 @@ func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, str
 	}
 	out := &sitesOut{Sites: []siteOut{}}
 	for i := first; i < len(names); i++ {
-		if len(out.Sites) == mostSites {
+		if len(out.Sites) == maxSites {
 			out.After = canon.Visible(names[i-1])
 			break
 		}
@@ -96,7 +96,7 @@ func describe(site *Site) siteOut {
 		Changed: date(info.Time), Cursor: start(site).String(), Terms: termsOf(site.Terms),
 	}
 	slices.SortStableFunc(info.Sections, func(a, b millrace.Section) int { return b.Pages - a.Pages })
-	for _, section := range info.Sections[:min(len(info.Sections), mostSections)] {
+	for _, section := range info.Sections[:min(len(info.Sections), maxSections)] {
 		out.Sections = append(out.Sections, sectionOut{line(section.Name), section.Pages})
 	}
 	return out

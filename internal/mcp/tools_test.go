@@ -86,7 +86,7 @@ func TestListSites(t *testing.T) {
 
 func TestManySites(t *testing.T) {
 	s := newTestLibrary(t)
-	for i := range 2*mostSites + 3 {
+	for i := range 2*maxSites + 3 {
 		name := fmt.Sprintf("https://site%03d.example/", i)
 		s.add(name)
 		s.apply(name, put("/", fmt.Sprint("Site ", i), text("A site.")))
@@ -234,7 +234,7 @@ func TestPageAsResource(t *testing.T) {
 func TestSitesAsResources(t *testing.T) {
 	t.Parallel()
 	s := newTestLibrary(t)
-	for i := range mostSites + 3 {
+	for i := range maxSites + 3 {
 		name := fmt.Sprintf("https://site%03d.example/", i)
 		s.add(name)
 		s.apply(name, put("/", fmt.Sprint("Site ", i), text("A site.")))
@@ -273,7 +273,7 @@ func TestArguments(t *testing.T) {
 		{"search", map[string]any{"query": strings.Repeat("ü", 4001)}, []string{"query", "4001", "4000"}},
 		{"search", map[string]any{"query": 7}, []string{"query", "string", "7"}},
 		{"search", map[string]any{"query": "x", "limit": 0}, []string{"limit", "0", "1"}},
-		{"search", map[string]any{"query": "x", "limit": mostHits + 1}, []string{"limit", "51", "50"}},
+		{"search", map[string]any{"query": "x", "limit": maxHits + 1}, []string{"limit", "51", "50"}},
 		{"search", map[string]any{"query": "x", "limit": json.RawMessage("1e999")}, []string{"limit", "1e999", "50"}},
 		{"search", map[string]any{"query": "x", "limit": 1.5}, []string{"limit", "integer", "1.5"}},
 		{"search", map[string]any{"query": "x", "limit": "ten"}, []string{"limit", "integer", "ten"}},

@@ -48,7 +48,7 @@ func TestWeb(t *testing.T) {
 	var whole strings.Builder
 	cursor := ""
 	for range 20 {
-		out, said := asked[readOut](t, c, "read_page", map[string]any{"url": webPage, "max_characters": leastPart, "cursor": cursor})
+		out, said := asked[readOut](t, c, "read_page", map[string]any{"url": webPage, "max_characters": minPart, "cursor": cursor})
 		if out.Site != "https://web.example/" || out.Terms == nil || !strings.Contains(said, "Paragraph") {
 			t.Fatalf("%+v", out)
 		}

@@ -25,9 +25,9 @@ const DefaultIndexNow = "https://api.indexnow.org/indexnow"
 
 // Limits of the protocol.
 const (
-	mostURLs         = 10_000
+	maxURLs          = 10_000
 	minKey, maxKey   = 8, 128
-	mostBytes        = 8 << 20 // maximum size of the events of one submission, in bytes
+	maxBytes         = 8 << 20 // maximum size of the events of one submission, in bytes
 	indexNowReceiver = "indexnow "
 )
 
@@ -57,7 +57,7 @@ func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
 	if base, err = canon.URL(base); err != nil {
 		return nil, err
 	}
-	return &IndexNow{url: endpoint, key: key, base: strings.TrimSuffix(base, "/") + "/", most: mostURLs}, nil
+	return &IndexNow{url: endpoint, key: key, base: strings.TrimSuffix(base, "/") + "/", most: maxURLs}, nil
 }
 
 // NewKey returns a new key.
@@ -135,7 +135,7 @@ type engine struct {
 func (e *engine) flush(ctx context.Context) (sent bool, err error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
-			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: mostBytes, Deliver: e.deliver,
+			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: maxBytes, Deliver: e.deliver,
 		}
 		if err := box.Skip(ctx); err != nil {
 			return false, err

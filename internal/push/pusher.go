@@ -19,7 +19,7 @@ const (
 	hubGap    = 5 * time.Second  // minimum between two pings of a hub
 	engineGap = 30 * time.Second // minimum between two submissions
 	firstWait = time.Second      // after a failure, doubled after each further failure
-	mostWait  = time.Hour
+	maxWait   = time.Hour
 	refused   = 10 * time.Minute // after a permanent error
 	tooOften  = time.Minute      // after a 429 without a Retry-After
 )
@@ -121,7 +121,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 
 // wait returns the pause after a number of failures.
 func (p *Pusher) wait(err error, fails int) time.Duration {
-	wait := fetch.Backoff(err, fails, firstWait, mostWait)
+	wait := fetch.Backoff(err, fails, firstWait, maxWait)
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 		switch {
 		case status.Code == http.StatusTooManyRequests:

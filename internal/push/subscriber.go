@@ -20,11 +20,11 @@ import (
 
 const (
 	leaseAsked = 10 * 24 * time.Hour // requested lease
-	leastLease = time.Minute
-	mostLease  = 30 * 24 * time.Hour
+	minLease   = time.Minute
+	maxLease   = 30 * 24 * time.Hour
 	answerTime = 10 * time.Minute // time within which the hub must verify the subscription
 	askAgain   = time.Minute      // after a failure, doubled after each further failure
-	mostAgain  = 6 * time.Hour
+	maxAgain   = 6 * time.Hour
 )
 
 // Subscription is a subscription that a hub has confirmed. Callers may store it as
@@ -131,7 +131,7 @@ func Keep(ctx context.Context, s *Subscriber, client *http.Client, site string, 
 		case errors.Is(err, millrace.ErrNotFound) && topic == Topic{}, errors.Is(err, millrace.ErrForbidden):
 			return err
 		}
-		wait := fetch.Backoff(err, fails, askAgain, mostAgain)
+		wait := fetch.Backoff(err, fails, askAgain, maxAgain)
 		fails++
 		s.log.WarnContext(ctx, "subscribe to hub failed; retrying", "site", site, "err", err, "retry_in", wait)
 		if err := fetch.Sleep(ctx, wait); err != nil {
@@ -227,7 +227,7 @@ func confirmed(seconds string) answer {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	length := leaseAsked
 	if err == nil {
-		length = min(max(time.Duration(min(n, int64(mostLease/time.Second)))*time.Second, leastLease), mostLease)
+		length = min(max(time.Duration(min(n, int64(maxLease/time.Second)))*time.Second, minLease), maxLease)
 	}
 	return answer{until: time.Now().Add(length)}
 }

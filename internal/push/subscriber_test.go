@@ -287,7 +287,7 @@ func TestKeepFails(t *testing.T) {
 		}
 		w.set(func() { w.dumb, w.lease = false, "1" })
 		time.Sleep(2 * time.Hour)
-		if left := time.Until(saved().Until); left <= 0 || left > leastLease {
+		if left := time.Until(saved().Until); left <= 0 || left > minLease {
 			t.Errorf("%s of a lease of a second", left)
 		}
 		w.set(func() { w.deny = "no\nmore" })

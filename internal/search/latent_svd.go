@@ -119,7 +119,7 @@ func (b *block) inner(c *block) []float64 {
 	return sum
 }
 
-// turn multiplies b from the right by the square matrix m.
+// turn multiplies b by the square matrix m on the right.
 func (b *block) turn(m []float32) {
 	n := b.width
 	old := make([]float32, n)

@@ -45,7 +45,7 @@ type wanted struct {
 	times    int     // number of times in the question
 	n        int     // number of passages with the word
 	weight   float64 // computed from rarity and times
-	filter   bool    // a filter or wish already requires the word, so it counts in the ranking but is not looked up
+	filter   bool    // another condition already requires the word, so it counts in the ranking but is not looked up
 	quoted   bool    // the word is part of a phrase
 	compound bool    // the word is a whole compound; its parts are looked up
 	letter   string  // the term of a single letter that has been replaced by pairs, else ""
@@ -90,7 +90,7 @@ type phrase struct {
 type plan struct {
 	words    []*wanted // words without repeats; stop words only if there are no other words
 	filter   Match     // condition on every passage
-	wishes   Match     // phrases and exclusions: a condition unless no passage contains the whole question
+	optional Match     // phrases and exclusions: a condition only if some passage contains the whole question
 	phrases  []phrase  // preferred phrases
 	excluded []int64   // passages with an excluded word or phrase, if exclusions are not a condition; sorted
 	terms    []string
@@ -169,8 +169,8 @@ func rarity(n, passages int) float64 {
 	return math.Log1p((float64(passages-n) + 0.5) / (float64(n) + 0.5))
 }
 
-// stopping tells which stop list contains a word: that of the site's most common language, or that
-// of another language.
+// stopping reports which stop list contains a word: that of the site's most common language, or
+// that of another language.
 type stopping uint8
 
 const (
@@ -208,7 +208,7 @@ func (b *planner) part(p Part) error {
 	if err != nil {
 		return err
 	}
-	condition := &b.wishes
+	condition := &b.optional
 	if p.Field == TitleField {
 		condition = &b.filter
 	}

@@ -14,10 +14,10 @@ const (
 	preferred = 16     // maximum number of preferred phrases
 )
 
-// gather returns the candidates of a plan: the passages with every word that meet the wishes. If
-// there is no such passage, the wishes become preferences. If there are too few candidates, gather
-// adds the passages with the largest weight of words. It does not look up common words that would
-// only change the order; rank considers them.
+// gather returns the candidates of a plan: the passages with every word that meet the optional
+// condition. If there is no such passage, the optional condition becomes a preference. If there
+// are too few candidates, gather adds the passages with the largest weight of words. It does not
+// look up common words that would only change the order; rank considers them.
 func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	whole, lost := p.every()
 	if whole.none() {
@@ -34,7 +34,7 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 		}
 	}
 	if len(ids) > 0 {
-		p.filter, p.wishes = p.filter.and(p.wishes), Match{}
+		p.filter, p.optional = p.filter.and(p.optional), Match{}
 	} else if err := p.prefer(ix); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 // every returns the condition that a passage contains the whole question. lost reports whether a
 // word of the question does not occur on the site.
 func (p *plan) every() (m Match, lost bool) {
-	m = p.filter.and(p.wishes)
+	m = p.filter.and(p.optional)
 	for _, w := range p.words {
 		if !w.filter {
 			lost = lost || w.n == 0
@@ -63,12 +63,13 @@ func (p *plan) every() (m Match, lost bool) {
 	return m, lost
 }
 
-// prefer turns the wishes into preferences. Their words are then looked up like other words.
+// prefer turns the optional condition into preferences. Its words are then looked up like other
+// words.
 func (p *plan) prefer(ix Index) (err error) {
 	for _, w := range p.words {
 		w.filter = w.filter && !w.quoted
 	}
-	for _, forms := range p.wishes.All[:min(len(p.wishes.All), preferred)] {
+	for _, forms := range p.optional.All[:min(len(p.optional.All), preferred)] {
 		if len(forms[0].Terms) == 1 {
 			continue // a phrase of one word needs no preference
 		}
@@ -81,10 +82,10 @@ func (p *plan) prefer(ix Index) (err error) {
 			p.total += p.phrases[len(p.phrases)-1].weight
 		}
 	}
-	if len(p.wishes.Not) > 0 {
-		p.excluded, err = ix.Match(Match{All: [][]Phrase{p.wishes.Not}}, postings)
+	if len(p.optional.Not) > 0 {
+		p.excluded, err = ix.Match(Match{All: [][]Phrase{p.optional.Not}}, postings)
 	}
-	p.wishes = Match{}
+	p.optional = Match{}
 	return err
 }
 

@@ -90,7 +90,7 @@ func wait(d time.Duration) { <-time.After(d) }
 
 func makeScratch() (string, error) {
 	parent := os.TempDir()
-	if os.Getenv("TMPDIR") == "" && !Soaking() && roomInMemory(memoryFolder) >= 2<<30 {
+	if os.Getenv("TMPDIR") == "" && !Soaking() && freeSpace(memoryFolder) >= 2<<30 {
 		parent = memoryFolder
 	}
 	dir, err := os.MkdirTemp(parent, "millrace-test-")

@@ -2,8 +2,8 @@ package testkit
 
 import "syscall"
 
-// roomInMemory returns the free space of a folder in bytes, or 0 if the folder does not exist.
-func roomInMemory(dir string) uint64 {
+// freeSpace returns the free space of a folder in bytes, or 0 if the folder does not exist.
+func freeSpace(dir string) uint64 {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0

@@ -2,4 +2,4 @@
 
 package testkit
 
-func roomInMemory(string) uint64 { return 0 }
+func freeSpace(string) uint64 { return 0 }

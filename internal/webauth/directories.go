@@ -24,9 +24,9 @@ const (
 	againAfter      = time.Minute      // minimum time between two fetches for a missing key
 	failedFor       = time.Minute      // time before a failed fetch is repeated
 	staleFor        = 24 * time.Hour   // keys remain valid for this long after the last successful fetch
-	leastAge        = time.Minute      // minimum time to cache a directory
+	minCacheAge     = time.Minute      // minimum time to cache a directory
 	usualAge        = time.Hour        // time to cache a directory that sends no lifetime
-	mostAge         = 24 * time.Hour   // maximum time to cache a directory
+	maxCacheAge     = 24 * time.Hour   // maximum time to cache a directory
 	skew            = 30 * time.Second // tolerated difference of clocks
 )
 
@@ -262,8 +262,8 @@ func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Res
 	return out
 }
 
-// ageOf returns the time for which to cache a directory (RFC 9111, section 4.2.1), within leastAge
-// and mostAge.
+// ageOf returns the time for which to cache a directory (RFC 9111, section 4.2.1), within minCacheAge
+// and maxCacheAge.
 func ageOf(h http.Header, now time.Time) time.Duration {
 	age := usualAge
 	if at, err := http.ParseTime(h.Get("Expires")); err == nil {
@@ -273,7 +273,7 @@ func ageOf(h http.Header, now time.Time) time.Duration {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
 		switch name {
 		case "no-store", "no-cache":
-			return leastAge
+			return minCacheAge
 		case "max-age":
 			if n, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 32); err == nil {
 				age = time.Duration(n) * time.Second
@@ -283,7 +283,7 @@ func ageOf(h http.Header, now time.Time) time.Duration {
 			}
 		}
 	}
-	return min(max(age, leastAge), mostAge)
+	return min(max(age, minCacheAge), maxCacheAge)
 }
 
 // ClientOptions returns options for a client that fetches key directories, based on o. The

@@ -21,8 +21,8 @@ import (
 // Schema creates the table of the dictionaries and its index.
 const Schema = `CREATE TABLE dictionary (
 	id     INTEGER PRIMARY KEY,
-	series TEXT NOT NULL,    -- what it is for
-	made   INTEGER NOT NULL, -- when the records of the series had come to this number
+	series TEXT NOT NULL,    -- name of the series of records
+	made   INTEGER NOT NULL, -- number of records when it was created
 	data   BLOB NOT NULL
 );
 CREATE INDEX dictionary_series ON dictionary (series, made)`
