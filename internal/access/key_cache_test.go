@@ -69,7 +69,7 @@ func TestNewKey(t *testing.T) {
 	key, _ := addKey(t, keys, "new", time.Time{}, millrace.ScopeRead)
 	now = now.Add(keysNew)
 	if code := status(key); code != 200 {
-		t.Errorf("a new key: %d", code)
+		t.Errorf("a request with a new key: status %d", code)
 	}
 	keys.asks = 0
 	unknown, _ := store.NewKey()
@@ -80,13 +80,13 @@ func TestNewKey(t *testing.T) {
 		}
 	}
 	if most := int(time.Second / keysNew); keys.asks > most {
-		t.Errorf("the store is asked %d times a second", keys.asks)
+		t.Errorf("the store is read %d times per second", keys.asks)
 	}
 	g.keys.took = keysNew // a slow store is read less often
 	keys.asks = 0
 	now = now.Add(keysNew)
 	if status(unknown); keys.asks != 0 {
-		t.Errorf("a slow store is asked again after %v", keysNew)
+		t.Errorf("a slow store is read again after %v", keysNew)
 	}
 }
 
@@ -113,15 +113,15 @@ func TestKeysCannotBeRead(t *testing.T) {
 			}
 		}
 		if g.keys.sweep(t.Context()); ctx.Err() != nil {
-			t.Fatalf("ended after %d looks", i)
+			t.Fatalf("ended after %d reads", i)
 		}
 	}
 	if keys.asks != 29 {
-		t.Errorf("asked %d times", keys.asks)
+		t.Errorf("read %d times", keys.asks)
 	}
 	now = now.Add(keysFor)
 	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), ErrRevoked) {
-		t.Error("goes on for ever")
+		t.Error("the lease does not end")
 	}
 	// A cached key still expires.
 	g.keys.failed = 0
@@ -129,12 +129,12 @@ func TestKeysCannotBeRead(t *testing.T) {
 	ctx, done = g.keys.lease(t.Context(), key, millrace.ScopeUpdate)
 	defer done()
 	if g.keys.sweep(t.Context()); ctx.Err() != nil {
-		t.Error("ended before it expires")
+		t.Error("the lease ended before the key expired")
 	}
 	was := now
 	now = now.Add(time.Hour)
 	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), ErrRevoked) {
-		t.Error("an expired key holds as long as the store is down")
+		t.Error("an expired key remains valid while the store is down")
 	}
 	now = was
 	keys.down, now = false, now.Add(keysFor)
@@ -143,6 +143,6 @@ func TestKeysCannotBeRead(t *testing.T) {
 	}
 	now = now.Add(-time.Hour) // setting the clock back does not keep old keys valid
 	if keys.asks = 0; status(read) != 200 || keys.asks != 1 {
-		t.Errorf("asked %d times", keys.asks)
+		t.Errorf("read %d times", keys.asks)
 	}
 }

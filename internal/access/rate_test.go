@@ -72,7 +72,7 @@ func TestUnnamedProxy(t *testing.T) {
 		}
 		(&Request{guard: g, r: r}).Address()
 		if got := strings.Count(log.String(), "level=WARN"); got != c.want {
-			t.Errorf("%s, %q: told %d times", c.remote, c.forwarded, got)
+			t.Errorf("%s, %q: logged %d times", c.remote, c.forwarded, got)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestRateMemory(t *testing.T) {
 		}
 		if i%1000 == 0 {
 			if _, wait := l.take(q, busy); wait == 0 {
-				t.Fatalf("after %d others the limit is forgotten", i)
+				t.Fatalf("after %d others the bucket was dropped", i)
 			}
 		}
 	}
@@ -163,19 +163,19 @@ func TestLimits(t *testing.T) {
 	for i, want := range []time.Duration{0, 2 * time.Second, 3 * time.Second} {
 		wait, undo := l.pace(q, c, 2-i/2)
 		if wait != want {
-			t.Errorf("piece %d waits %v, want %v", i, wait, want)
+			t.Errorf("part %d waits %v, want %v", i, wait, want)
 		}
 		if i == 2 {
 			undo()
 		}
 	}
 	if wait, _ := l.pace(q, c, 1); wait != 3*time.Second {
-		t.Errorf("after one is given back, the next waits %v", wait)
+		t.Errorf("after one count is reverted, the next request waits %v", wait)
 	}
 }
 
-// Replicas grant equal parts of a limit, which add up to at most the limit and one request for
-// each of them.
+// Replicas grant equal parts of a limit, which add up to at most the limit plus one request per
+// replica.
 func TestLimitsOfReplicas(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	q, c := newQuota(1, "a", 10), Client{key: "one"}
@@ -206,7 +206,7 @@ func TestLimitsOfReplicas(t *testing.T) {
 			t.Errorf("%d replicas: the next after %v", replicas, wait)
 		}
 		if wait, _ := l.pace(piece, c, 400); wait > time.Minute {
-			t.Errorf("%d replicas: a piece waits for %v", replicas, wait)
+			t.Errorf("%d replicas: a part waits for %v", replicas, wait)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// One client gets at most half of the slots. The others are for clients with few.
+// One client gets at most half of the slots. The others are for clients with few requests.
 func TestStreams(t *testing.T) {
 	s := NewSlots(100, nil)
 	greedy := Client{from: netip.MustParseAddr("192.0.2.1")}
@@ -50,8 +50,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// A client whose streams end at once waits before the next one, unless it goes away. Other clients
-// and long streams do not wait.
+// A client whose streams end at once waits before the next one, unless it disconnects. Other
+// clients and long streams do not wait.
 func TestShortStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &Guard{streams: NewSlots(100, nil)}
@@ -96,7 +96,7 @@ func TestShortStreams(t *testing.T) {
 		r.RemoteAddr = "192.0.2.4:4711"
 		q := g.Request(r)
 		if _, err := q.Listen(ctx); !errors.Is(err, context.Canceled) || g.Listening() != 0 {
-			t.Errorf("a client that has gone: %v, %d streams", err, g.Listening())
+			t.Errorf("after the client has disconnected: %v, %d streams", err, g.Listening())
 		}
 		time.Sleep(2 * shortStream)
 		g.streams.mu.Lock()

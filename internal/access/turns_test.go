@@ -52,7 +52,7 @@ func TestTurns(t *testing.T) {
 		cancel()
 		all.Wait()
 		if a, b := worked[0].Seconds(), worked[1].Seconds(); a+b < 9 || a/b < 0.9 || a/b > 1.1 {
-			t.Errorf("the clients worked %v", worked)
+			t.Errorf("the turns of the clients took %v", worked)
 		}
 	})
 }

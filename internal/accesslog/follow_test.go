@@ -147,7 +147,7 @@ func TestFollowSkips(t *testing.T) {
 	}
 }
 
-// A log that was renamed is read to its end, then its successor; also after a restart.
+// A log that was renamed is read to its end, and then its successor, even after a restart.
 func TestFollowRotation(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
@@ -181,7 +181,7 @@ func TestFollowRotation(t *testing.T) {
 	}
 }
 
-// A log that was copied and truncated is read from its beginning; also if it has grown beyond the
+// A log that was copied and truncated is read from its beginning, even if it has grown beyond the
 // old size.
 func TestFollowTruncation(t *testing.T) {
 	t.Parallel()
@@ -271,7 +271,7 @@ func TestFollowRecorded(t *testing.T) {
 	x.f.Record(own)                                                                      // Markdown at the address of the page
 	x.write(x.file, x.line("/a"), strings.Replace(x.line("/a"), "200 100", "200 40", 1)) // HTML, Markdown
 	x.look()
-	x.want("/a", "/a") // ours, and the HTML
+	x.want("/a", "/a") // a request of millrace itself, and the HTML
 	document := own
 	document.Protocol, document.Path = "tct-01", "/b"
 	x.f.Record(document) // the event names the page, and the line the document
@@ -288,11 +288,11 @@ func TestFollowRecorded(t *testing.T) {
 		x.f.seen.add(&store.Event{Path: fmt.Sprint(i)})
 	}
 	if len(x.f.seen.now)+len(x.f.seen.old) > 2*maxRecorded {
-		t.Error("too many events are remembered")
+		t.Error("too many events are stored")
 	}
 }
 
-// A log that appears later is read from its beginning, and a log that is not readable is an error.
+// A log that appears later is read from its beginning, and an unreadable log is an error.
 func TestFollowMissing(t *testing.T) {
 	t.Parallel()
 	x := newFollowTest(t)
@@ -302,7 +302,7 @@ func TestFollowMissing(t *testing.T) {
 	x.look()
 	x.want("/a")
 	if _, err := NewFollower(&FollowOptions{File: t.TempDir()}); err == nil {
-		t.Error("a folder is followed")
+		t.Error("following a folder returned no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	x.f.o.Every = time.Millisecond

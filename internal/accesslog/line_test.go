@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 		{name: "URL in the path", line: `192.0.2.7 - - ` + at + ` "GET /go/https://example.com/ HTTP/1.1" 200 1 "-" "-"`, want: `192.0.2.7||GET /go/https://example.com/|200|1||-|` + utc},
 		{name: "nginx times", line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" 0.120 0.118 .`, want: `192.0.2.7||GET /|200|1||120ms|` + utc},
 		{name: "named time", line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" "1.2.3.4, 5.6.7.8" rt=1.500 uct="0.000" urt="-"`, want: `192.0.2.7||GET /|200|1||1.5s|` + utc},
-		{name: "gzip ratio is no time", line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" "3.22"`, want: `192.0.2.7||GET /|200|1||-|` + utc},
+		{name: "a gzip ratio is not a duration", line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" "3.22"`, want: `192.0.2.7||GET /|200|1||-|` + utc},
 		{name: "an integer may be anything", line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" 1234`, want: `192.0.2.7||GET /|200|1||-|` + utc},
 		{name: "%D", unit: time.Microsecond, line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" 1234`, want: `192.0.2.7||GET /|200|1||1.234ms|` + utc},
 		{name: "%I %O", unit: time.Microsecond, line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" 12 34`, want: `192.0.2.7||GET /|200|1||-|` + utc},

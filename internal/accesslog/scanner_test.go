@@ -69,7 +69,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Compressed logs are recognised by their content, also if several were joined.
+// Compressed logs are recognised by their content, even if several were concatenated.
 func TestScanGzip(t *testing.T) {
 	t.Parallel()
 	s, err := scan(t, zip(t, good+"\n"+good)+zip(t, "\n"+good+"\n"))
@@ -78,7 +78,7 @@ func TestScanGzip(t *testing.T) {
 	}
 	whole := zip(t, strings.Repeat(good+"\n", 10000))
 	if s, err = scan(t, whole[:len(whole)-20]); !errors.Is(err, io.ErrUnexpectedEOF) || s.Requests == 0 {
-		t.Errorf("a log that was cut: %s %v", counts(s), err)
+		t.Errorf("a truncated log: %s %v", counts(s), err)
 	}
 	if _, err = scan(t, "\x1f\x8bno gzip"); err == nil {
 		t.Error("no error")

@@ -71,9 +71,9 @@ func (f *form) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Content-Type") != "application/json":
 		err = fmt.Errorf("Content-Type %q", r.Header.Get("Content-Type"))
 	case !utf8.Valid(body):
-		err = fmt.Errorf("no UTF-8: %q", body)
+		err = fmt.Errorf("not UTF-8: %q", body)
 	case r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Cookie") != "":
-		err = fmt.Errorf("somebody's address or cookie: %v", r.Header)
+		err = fmt.Errorf("the address or cookie of a client: %v", r.Header)
 	default:
 		n, err = f.check(r, body)
 	}
@@ -111,8 +111,8 @@ type hookEvent struct {
 	Response float64   `json:"response_ms"`
 }
 
-// handOn exports the events of m to a receiver on the loopback interface.
-func handOn(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
+// exportAll exports the events of m to a receiver on the loopback interface.
+func exportAll(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
 	t.Helper()
 	srv := httptest.NewServer(f)
 	t.Cleanup(srv.Close)
@@ -150,7 +150,7 @@ func until(t *testing.T, e *Exporter, so func() bool) {
 	go func() { defer close(ended); e.Run(ctx) }()
 	for !so() {
 		if ctx.Err() != nil {
-			t.Fatalf("it does not come to an end: %+v", e.Lag(t.Context()))
+			t.Fatalf("the exporter does not finish: %+v", e.Lag(t.Context()))
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -223,7 +223,7 @@ func TestUmami(t *testing.T) {
 		case r.URL.Path != "/base/api/send" || r.URL.RawQuery != "":
 			return 0, fmt.Errorf("URL %s", r.URL)
 		case isBot.MatchString(r.UserAgent()):
-			return 0, fmt.Errorf("User-Agent %q is a bot's", r.UserAgent())
+			return 0, fmt.Errorf("User-Agent %q is that of a bot", r.UserAgent())
 		case m.Type != "event" || p.Website != websiteID:
 			return 0, fmt.Errorf("type %q, website %q", m.Type, p.Website)
 		case p.Name == "" || len(p.Name) > 50 || strings.ContainsAny(p.Name[:1], "=+-@\t\r"):
@@ -243,14 +243,14 @@ func TestUmami(t *testing.T) {
 	f.write = func(w http.ResponseWriter) {
 		_, _ = io.WriteString(w, `{"cache":"x","sessionId":"y","visitId":"z"}`)
 	}
-	e := handOn(t, f, Umami, "/base/?website="+websiteID, recorded(t, hostile(now)))
+	e := exportAll(t, f, Umami, "/base/?website="+websiteID, recorded(t, hostile(now)))
 	if l := e.Lag(t.Context()); f.events != len(hostile(now)) || l.Sent != uint64(f.events) || l.Ignored+l.Lost+l.Refused > 0 {
 		t.Errorf("%d events: %+v", f.events, l)
 	}
 
 	// Umami reports only in the body that it treats the program as a bot.
 	f = &form{check: func(*http.Request, []byte) (int, error) { return 1, nil }, write: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"beep":"boop"}`) }}
-	if l := handOn(t, f, Umami, "/?website="+websiteID, recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
+	if l := exportAll(t, f, Umami, "/?website="+websiteID, recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -271,7 +271,7 @@ func TestPlausible(t *testing.T) {
 		case r.URL.Path != "/api/event" || r.URL.RawQuery != "":
 			return 0, fmt.Errorf("URL %s", r.URL)
 		case isBot.MatchString(r.UserAgent()):
-			return 0, fmt.Errorf("User-Agent %q is a bot's", r.UserAgent())
+			return 0, fmt.Errorf("User-Agent %q is that of a bot", r.UserAgent())
 		case m.Name == "" || len(m.Name) > 120 || m.Name == "pageview" || m.Name == "engagement":
 			return 0, fmt.Errorf("name %q", m.Name)
 		case m.Domain != "example.com" || m.Interactive == nil || *m.Interactive:
@@ -287,7 +287,7 @@ func TestPlausible(t *testing.T) {
 		return 1, plainURL(m.URL, 2000)
 	}
 	f.write = func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted); _, _ = io.WriteString(w, "ok") }
-	e := handOn(t, f, Plausible, "/api/event?domain=example.com", recorded(t, hostile(now)))
+	e := exportAll(t, f, Plausible, "/api/event?domain=example.com", recorded(t, hostile(now)))
 	if l := e.Lag(t.Context()); f.events != len(hostile(now)) || l.Sent != uint64(f.events) || l.Ignored > 0 {
 		t.Errorf("%d events: %+v", f.events, l)
 	}
@@ -296,7 +296,7 @@ func TestPlausible(t *testing.T) {
 		w.Header().Set("x-plausible-dropped", "1")
 		w.WriteHeader(http.StatusAccepted)
 	}}
-	if l := handOn(t, f, Plausible, "?domain=example.com", recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
+	if l := exportAll(t, f, Plausible, "?domain=example.com", recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -397,7 +397,7 @@ func TestGA4(t *testing.T) {
 		return len(m.Events), nil
 	}
 	f.write = func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
-	e := handOn(t, f, GA4, "?measurement_id=G-ABC1234567&api_secret=s3cret%26%3d", recorded(t, events))
+	e := exportAll(t, f, GA4, "?measurement_id=G-ABC1234567&api_secret=s3cret%26%3d", recorded(t, events))
 	if l := e.Lag(t.Context()); f.events != len(events) || l.Sent != uint64(f.events) || len(clients) != 4 || requests > 9 {
 		t.Errorf("%d events of %d clients in %d requests: %+v", f.events, len(clients), requests, l)
 	}
@@ -429,7 +429,7 @@ func TestWebhook(t *testing.T) {
 		case r.URL.String() != "/in/hunter2?t=hunter2":
 			return 0, fmt.Errorf("URL %s", r.URL)
 		case r.Header.Get("Webhook-Id") == "" || !signed(r.Header, body):
-			return 0, fmt.Errorf("it is not signed: %v", r.Header)
+			return 0, fmt.Errorf("the message is not signed: %v", r.Header)
 		case m.Type != "site.requested" || m.Data.Site != "site" || m.Timestamp.IsZero():
 			return 0, fmt.Errorf("type %q, site %q at %s", m.Type, m.Data.Site, m.Timestamp)
 		case len(m.Data.Events) == 0 || len(m.Data.Events) > 100:
@@ -447,7 +447,7 @@ func TestWebhook(t *testing.T) {
 		}
 		return len(m.Data.Events), nil
 	}
-	e := handOn(t, f, Webhook, "/in/hunter2?t=hunter2", recorded(t, events))
+	e := exportAll(t, f, Webhook, "/in/hunter2?t=hunter2", recorded(t, events))
 	if l := e.Lag(t.Context()); f.events != len(events) || l.Sent != uint64(f.events) {
 		t.Errorf("%d events: %+v", f.events, l)
 	}

@@ -246,14 +246,14 @@ func TestExportDayOff(t *testing.T) {
 					time.Sleep(30 * time.Minute)
 					all, again := n.receivedEvents()
 					if got, want := sorted(all), numbers(1, 50); !slices.Equal(got, want) {
-						t.Errorf("told %d events: %.200q", len(got), got)
+						t.Errorf("exported %d events: %.200q", len(got), got)
 					}
 					// A receiver that does not answer may have stored the events.
 					if again > 0 && name != "silent" {
-						t.Errorf("%d events were told twice", again)
+						t.Errorf("%d events were exported twice", again)
 					}
 					if l := e.Lag(t.Context()); l.Events != 0 || !l.Since.IsZero() || l.Failing != "" || l.Sent != 50 || l.Lost+l.Refused > 0 {
-						t.Errorf("at last: %+v", l)
+						t.Errorf("after all: %+v", l)
 					}
 					cancel()
 					<-ended
@@ -277,10 +277,10 @@ func TestExportAgain(t *testing.T) {
 				run(t, exporting(t, n, kind, m, nil), time.Minute)
 				all, again := n.receivedEvents()
 				if want := numbers(1, 150*(i+1)); !slices.Equal(sorted(all), want) || again > 0 {
-					t.Fatalf("%s: told %d events, %d of them twice", kind, len(all), again)
+					t.Fatalf("%s: exported %d events, %d of them twice", kind, len(all), again)
 				}
 				if kind == Webhook && !slices.Equal(all, numbers(1, 150*(i+1))) {
-					t.Errorf("not in their order: %q", all)
+					t.Errorf("in the wrong order: %q", all)
 				}
 			}
 		})
@@ -302,7 +302,7 @@ func TestExportLive(t *testing.T) {
 			visits(m, 1)
 			time.Sleep(time.Minute + time.Second)
 			if all, _ := n.receivedEvents(); len(all) != i+1 {
-				t.Errorf("after visit %d: told %q", i+1, all)
+				t.Errorf("after visit %d: exported %q", i+1, all)
 			}
 		}
 		cancel()
@@ -328,7 +328,7 @@ func TestExportRefused(t *testing.T) {
 			run(t, e, time.Hour)
 			all, again := n.receivedEvents()
 			if l := e.Lag(t.Context()); len(all) != 298 || again > 0 || l.Refused != 2 || l.Events != 0 || l.Sent != 298 || l.Lost > 0 {
-				t.Errorf("%s: told %d events: %+v", kind, len(all), l)
+				t.Errorf("%s: exported %d events: %+v", kind, len(all), l)
 			}
 			if n.requests > 300+40 {
 				t.Errorf("%s: %d requests", kind, n.requests)
@@ -354,7 +354,7 @@ func TestExportStumbles(t *testing.T) {
 		go func() { defer close(ended); e.Run(ctx) }()
 		time.Sleep(time.Hour)
 		if all, _ := n.receivedEvents(); len(all) != 9 || e.Lag(t.Context()).Refused > 0 {
-			t.Errorf("told %d events: %+v", len(all), e.Lag(t.Context()))
+			t.Errorf("exported %d events: %+v", len(all), e.Lag(t.Context()))
 		}
 		for range 20 { // the first new events
 			visits(m, 1)
@@ -362,7 +362,7 @@ func TestExportStumbles(t *testing.T) {
 		}
 		all, again := n.receivedEvents()
 		if l := e.Lag(t.Context()); len(all) != 29 || again > 0 || l.Refused != 1 || l.Events != 0 || l.Failing != "" {
-			t.Errorf("told %d events: %+v", len(all), l)
+			t.Errorf("exported %d events: %+v", len(all), l)
 		}
 		cancel()
 		<-ended
@@ -383,7 +383,7 @@ func TestExportGone(t *testing.T) {
 	})
 }
 
-// Events that the store has deleted meanwhile are logged and counted as lost.
+// Events that the store has deleted in the meantime are logged and counted as lost.
 func TestExportLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
@@ -401,7 +401,7 @@ func TestExportLost(t *testing.T) {
 		}
 		all, _ := n.receivedEvents()
 		if l := e.Lag(t.Context()); l.Lost != 50 || l.Sent != 40 || l.Events != 0 || !slices.Equal(all, append(numbers(1, 10), numbers(61, 100)...)) {
-			t.Errorf("%+v: told %q", l, all)
+			t.Errorf("%+v: exported %q", l, all)
 		}
 	})
 }
@@ -442,7 +442,7 @@ func TestExportFirst(t *testing.T) {
 			e := exporting(t, n, kind, m, nil)
 			run(t, e, time.Minute)
 			if all, _ := n.receivedEvents(); !slices.Equal(sorted(all), numbers(11, 20)) || e.Lag(t.Context()).Lost > 0 {
-				t.Errorf("%s: told %q: %+v", kind, all, e.Lag(t.Context()))
+				t.Errorf("%s: exported %q: %+v", kind, all, e.Lag(t.Context()))
 			}
 		})
 		synctest.Test(t, func(t *testing.T) {
@@ -468,7 +468,7 @@ func TestExportFirst(t *testing.T) {
 				want, lost = numbers(11, 20), 10
 			}
 			if l := e.Lag(t.Context()); !slices.Equal(sorted(all), want) || before+l.Lost != lost || l.Events != 0 {
-				t.Errorf("%s: told %q: %+v", kind, all, l)
+				t.Errorf("%s: exported %q: %+v", kind, all, l)
 			}
 		})
 	}
@@ -483,7 +483,7 @@ func TestExportStoreFails(t *testing.T) {
 		e := exporting(t, n, Umami, f, log)
 		run(t, e, 2*time.Hour)
 		if all, _ := n.receivedEvents(); len(all) != 10 || !strings.Contains(log.String(), "disk") {
-			t.Errorf("told %q: %s", all, log)
+			t.Errorf("exported %q: %s", all, log)
 		}
 		if at := exported(t, m, e); at != 10 {
 			t.Errorf("kept %d", at)

@@ -205,14 +205,14 @@ func TestClockSteps(t *testing.T) {
 		t.Error(h.wrong)
 	}
 	if len(h.events) != want || e.Lag(t.Context()).Lost > 0 {
-		t.Fatalf("heard %d events of %d: %+v", len(h.events), want, e.Lag(t.Context()))
+		t.Fatalf("received %d events of %d: %+v", len(h.events), want, e.Lag(t.Context()))
 	}
 	for i, ev := range h.events {
 		if ev.Number != uint64(i+1) || ev.Path != fmt.Sprintf("/%d", i) {
 			t.Fatalf("event %d is %+v", i, ev)
 		}
 	}
-	// The recorder continues, and tidying with the correct clock keeps the events of today.
+	// The recorder continues, and tidying with the correct clock keeps the events of the day.
 	if err := st.Tidy(t.Context(), store.Lease{}, "site", real.Add(-time.Hour), real.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestClockSteps(t *testing.T) {
 		left[ev.Time.Before(real.Add(-time.Hour))]++
 	}
 	if left[false] < 300 {
-		t.Errorf("%v are left", left)
+		t.Errorf("the remaining events are %v", left)
 	}
 	r.Record(store.Event{Time: real, Bot: "GPTBot", Protocol: "html", Endpoint: store.EndpointFetch, Path: "/last", Status: 200})
 	if err := r.Flush(t.Context()); err != nil {

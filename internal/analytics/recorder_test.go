@@ -221,7 +221,7 @@ func TestQueryKey(t *testing.T) {
 	}
 	again, err := QueryKey(ctx, st.State(), "site")
 	if err != nil || string(again) != string(key) {
-		t.Errorf("a site has one key: %v", err)
+		t.Errorf("the key of a site has changed: %v", err)
 	}
 	m := &memory{}
 	r := New(m, "site", &Options{QueryKey: key})
@@ -237,7 +237,7 @@ func TestQueryKey(t *testing.T) {
 	}
 	other, err := QueryKey(ctx, st.State(), "other")
 	if err != nil || hashed(other, "private matters") == got[0].Query {
-		t.Errorf("two sites have one key: %v", err)
+		t.Errorf("two sites have the same key: %v", err)
 	}
 }
 
@@ -265,16 +265,16 @@ func TestTidy(t *testing.T) {
 		ahead.Store(int64(10 * 365 * 24 * time.Hour))
 		time.Sleep(tidyEvery)
 		if tidied() != 1 {
-			t.Error("ten years were thrown away by a clock that has jumped")
+			t.Error("events were deleted after the clock jumped forward by ten years")
 		}
 		ahead.Store(0)
 		time.Sleep(tidyEvery)
 		if tidied() != 1 {
-			t.Error("a clock that has jumped back is believed at once")
+			t.Error("the store was tidied right after the clock jumped back")
 		}
 		time.Sleep(tidyEvery)
 		if tidied() != 2 {
-			t.Error("the store is not tidied up any more")
+			t.Error("the store is no longer tidied")
 		}
 	})
 }
@@ -311,7 +311,7 @@ func TestTidyLease(t *testing.T) {
 		time.Sleep(tidyEvery / 2)
 		synctest.Wait()
 		if len(m.tidied) != 2 {
-			t.Errorf("both tidy up: %v", m.tidied)
+			t.Errorf("both processes tidy: %v", m.tidied)
 		}
 		if err := st.Leases().Release(ctx, other); err != nil {
 			t.Fatal(err)
@@ -352,11 +352,11 @@ func TestHTMLSizeCache(t *testing.T) {
 	}
 	w.of["/a"] = millrace.HTMLSize{Bytes: 20}
 	if e := record("/a", "/a"); e.HTML != 10 || w.asked.Load() != 2 {
-		t.Errorf("asked %d times: %+v", w.asked.Load(), e)
+		t.Errorf("requested %d times: %+v", w.asked.Load(), e)
 	}
 	now = now.Add(htmlSizesTTL + time.Second)
 	if e := record("/a"); e.HTML != 20 {
-		t.Errorf("for ever: %+v", e)
+		t.Errorf("cached forever: %+v", e)
 	}
 	many := make([]string, maxHTMLSizes+askedAtOnce)
 	for i := range many {

@@ -124,33 +124,33 @@ func TestNeverOverstated(t *testing.T) {
 	}{
 		{"nothing but HEAD, parts and errors", hundred, []answers{{9, head}, {3, part}, {2, gone}}, savings.NewFigure(50, 0, savings.Measured), 0, 0},
 		{"lists, all day long", hundred, []answers{{48, index("tct-01", 200, 5_000, 100)}}, savings.NewFigure(240_000, 0, savings.Measured), 0, 100},
-		{"feeds that name a few", hundred, []answers{{48, index("web", 200, 200, 10)}}, savings.NewFigure(9_600, 0, savings.Measured), 0, 100},
+		{"feeds that name few pages", hundred, []answers{{48, index("web", 200, 200, 10)}}, savings.NewFigure(9_600, 0, savings.Measured), 0, 100},
 		{"one feed", hundred, []answers{{1, index("web", 200, 200, 10)}}, savings.NewFigure(200, 0, savings.Measured), 0, 10},
 		{"a list of a larger site", Pages{Count: 7, HTML: hundred.HTML}, []answers{{1, index("tct-01", 200, 500, 100)}}, savings.NewFigure(500, 0, savings.Measured), 0, 7},
 		{"more pages than the list has", hundred, []answers{{150, fetched(200, 10, 1, 1)}, {1, index("tct-01", 200, 0, 100)}}, savings.NewFigure(1500, 150, savings.Measured), 0, 0},
-		{"pages that came as HTML after all", hundred, []answers{{60, html}, {1, index("tct-01", 200, 500, 100)}}, savings.NewFigure(500, 0, savings.Measured), 0, 40},
+		{"pages that were also fetched as HTML", hundred, []answers{{60, html}, {1, index("tct-01", 200, 500, 100)}}, savings.NewFigure(500, 0, savings.Measured), 0, 40},
 		{"collections, all day long", hundred, []answers{{24, index("scp", 200, 30_000, 100)}}, savings.NewFigure(720_000, 1_000_000, savings.Estimate), 100, 0},
-		{"collections that stand", hundred, []answers{{24, index("scp", 304, 0, 100)}}, savings.NewFigure(0, 0, savings.Measured), 0, 100},
+		{"unchanged collections", hundred, []answers{{24, index("scp", 304, 0, 100)}}, savings.NewFigure(0, 0, savings.Measured), 0, 100},
 		{"one collection of several", hundred, []answers{{1, index("scp", 200, 30_000, 30)}, {1, index("scp", 304, 0, 70)}}, savings.NewFigure(30_000, 300_000, savings.Estimate), 30, 70},
 		{"the sitemap that leads to collections", hundred, []answers{{24, index("scp", 200, 2_000, 100)}}, savings.NewFigure(48_000, 0, savings.Measured), 0, 100},
 		{"a collection, and its sitemap all day long", hundred, []answers{{24, index("scp", 200, 2_500, 100)}, {1, index("scp", 200, 8_000, 100)}}, savings.NewFigure(68_000, 270_000, savings.Estimate), 27, 73},
 		{"feeds with summaries", hundred, []answers{{2, index("web", 200, 5_000, 50)}}, savings.NewFigure(10_000, 0, savings.Measured), 0, 100},
 		{"a list with summaries", hundred, []answers{{2, index("arc", 200, 100_000, 100)}}, savings.NewFigure(200_000, 0, savings.Measured), 0, 100},
-		{"the same by another protocol", hundred, []answers{{1, index("arc", 200, 1_000, 100)}, {1, index("scp", 200, 100_000, 60)}}, savings.NewFigure(100_000, 600_000, savings.Estimate), 60, 0},
+		{"the same through another protocol", hundred, []answers{{1, index("arc", 200, 1_000, 100)}, {1, index("scp", 200, 100_000, 60)}}, savings.NewFigure(100_000, 600_000, savings.Estimate), 60, 0},
 		{"the lists of another protocol, too", hundred, []answers{{1, index("arc", 200, 1_000, 100)}, {1, index("tct-01", 200, 1_000, 100)}}, savings.NewFigure(1_000, 0, savings.Measured), 0, 0},
-		{"a site that is gone", Pages{}, []answers{{1, index("scp", 200, 30_000, 30)}}, savings.NewFigure(30_000, 0, savings.Measured), 0, 0},
+		{"a site without pages", Pages{}, []answers{{1, index("scp", 200, 30_000, 30)}}, savings.NewFigure(30_000, 0, savings.Measured), 0, 0},
 		{"a site map", hundred, []answers{{1, index("site", 200, 30_000, 100)}}, savings.NewFigure(30_000, 0, savings.Measured), 0, 0},
 		{"HTML", hundred, []answers{{10, html}, {5, file}}, savings.NewFigure(90_000, 90_000, savings.Measured), 0, 0},
-		{"HTML that stands", hundred, []answers{{10, html304}}, savings.NewFigure(0, 100_000, savings.Measured), 0, 0},
-		{"a folder of HTML: its size on the wire is not known", hundred, []answers{{10, fetched(200, 1_000, 40_000, 0)}}, savings.NewFigure(10_000, 100_000, savings.Estimate), 0, 0},
-		{"some pages of no known HTML", hundred, []answers{{9, fetched(200, 1_000, 80_000, 20_000)}, {1, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(10_000, 190_000, savings.Estimate), 0, 0},
+		{"unchanged HTML", hundred, []answers{{10, html304}}, savings.NewFigure(0, 100_000, savings.Measured), 0, 0},
+		{"a folder of HTML: its size on the wire is unknown", hundred, []answers{{10, fetched(200, 1_000, 40_000, 0)}}, savings.NewFigure(10_000, 100_000, savings.Estimate), 0, 0},
+		{"some pages of unknown HTML size", hundred, []answers{{9, fetched(200, 1_000, 80_000, 20_000)}, {1, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(10_000, 190_000, savings.Estimate), 0, 0},
 		{"a site of Markdown", Pages{Count: 10, HTML: savings.Mean(plain, savings.HTML{}, false, 1_000)}, []answers{{4, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(4_000, 20_000, savings.Estimate), 0, 0},
-		{"nothing is known of the pages", Pages{Count: 10}, []answers{{4, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(4_000, 0, savings.Estimate), 0, 0},
+		{"pages of unknown size", Pages{Count: 10}, []answers{{4, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(4_000, 0, savings.Estimate), 0, 0},
 	} {
 		days := byDay(t, tt.pages, tt.answers...)
 		got := days[len(days)-1]
 		if got.Bytes != tt.bytes || got.Carried != tt.carried || got.ZeroFetch.Pages != tt.zero {
-			t.Errorf("%s: %+v, %d carried, %d not fetched; want %+v, %d, %d", tt.name, got.Bytes, got.Carried, got.ZeroFetch.Pages, tt.bytes, tt.carried, tt.zero)
+			t.Errorf("%s: %+v, %d in collections, %d not fetched; want %+v, %d, %d", tt.name, got.Bytes, got.Carried, got.ZeroFetch.Pages, tt.bytes, tt.carried, tt.zero)
 		}
 		if got.Tokens.Instead < 0 || got.KWh.Basis != savings.Estimate || got.ZeroFetch.Basis != savings.Estimate {
 			t.Errorf("%s: %+v", tt.name, got)

@@ -73,19 +73,19 @@ func TestUnusual(t *testing.T) {
 		name    string
 		pages   int64
 		answers []answers
-		want    []string // pattern, requests, against, bytes
+		want    []string // pattern, requests, reference, bytes
 	}{
 		{"nothing", 0, nil, nil},
-		{"an usual day", 1000, []answers{{9, own}, {99, each}, {9, gone}, {5, list}}, nil},
+		{"a usual day", 1000, []answers{{9, own}, {99, each}, {9, gone}, {5, list}}, nil},
 		{"the same page", 1000, []answers{{25, own}}, []string{"refetches 24 1 24000"}},
 		{"the same page and the same list", 1000, []answers{{25, own}, {10, list}}, []string{"refetches 33 2 69000"}},
-		{"a page that stands", 1000, []answers{{25, own}, {1, notModified}}, nil},
+		{"an unchanged page", 1000, []answers{{25, own}, {1, notModified}}, nil},
 		{"a page that changes", 1000, []answers{{25, own}, {1, changed}}, nil},
 		{"half of the site", 1000, []answers{{500, each}}, []string{"burst 500 1000 500000"}},
 		{"half of the site in four hours", 1000, []answers{{200, each}, {200, each}, {90, each}}, nil},
 		{"a small site", 10, []answers{{9, each}}, nil},
 		{"forged", 10_000, []answers{{30, forged}, {12, refused}}, []string{"forged 42 12 30000"}},
-		{"forged and turned away", 10_000, []answers{{12, refused}}, []string{"forged 12 12 0"}},
+		{"forged and refused", 10_000, []answers{{12, refused}}, []string{"forged 12 12 0"}},
 		{"guesses", 10_000, []answers{{60, gone}, {200, each}}, []string{"missing-pages 60 260 6000"}},
 		{"a few dead links", 10_000, []answers{{60, gone}, {300, each}}, nil},
 		{"ten times", 10_000, []answers{
@@ -93,7 +93,7 @@ func TestUnusual(t *testing.T) {
 		}, []string{"surge 600 60 600000"}},
 		{"nine times", 10_000, []answers{{60, on(-20, each)}, {70, on(-19, each)}, {71, on(-3, each)}, {600, each}}, nil},
 		{"somebody new", 10_000, []answers{{600, each}}, nil},
-		{"ten times, of next to nothing", 10_000, []answers{{1, on(-20, each)}, {1, on(-19, each)}, {1, on(-3, each)}, {499, each}}, nil},
+		{"ten times of very few requests", 10_000, []answers{{1, on(-20, each)}, {1, on(-19, each)}, {1, on(-3, each)}, {499, each}}, nil},
 	} {
 		if tt.name == "half of the site in four hours" {
 			for i := range tt.answers {
@@ -110,7 +110,7 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
-// Each bot and protocol is judged separately, and the worst come first.
+// Each bot and protocol is examined separately, and the worst findings come first.
 func TestUnusualOfMany(t *testing.T) {
 	a, b := fetched(200, 1_000, 0, 0), fetched(200, 1_000, 0, 0)
 	b.Bot, b.Protocol, b.Path = "ClaudeBot", "html", "/b"

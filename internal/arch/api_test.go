@@ -25,7 +25,7 @@ const apiHead = "# The API of the public packages.\n" +
 	"# To accept a change: go test ./internal/arch -run API -update\n"
 
 // TestAPI compares the public packages with the list. Programs that use the packages compile as
-// long as no line of the list changes. They can name every type of it.
+// long as no line of the list changes. They can name every type in the list.
 func TestAPI(t *testing.T) {
 	root, tr := readModule(t)
 	got := readAPI(t, root, tr)
@@ -47,10 +47,10 @@ func TestAPIComparison(t *testing.T) {
 	got := parseAPI("a.F func(string)\na.H func()\na.I interface\na.I.M interface method()\na.S field *internal/b.S\na.T struct\n")
 	want := []string{
 		"a.F is func(string) and was func(int): this breaks importers",
-		"a.G is gone: this breaks importers",
+		"a.G was removed: this breaks importers",
 		"a.H is new",
 		"a.I.M is new: this breaks types that implement the interface",
-		"a.S has internal/b.S, which importers cannot name: give it a public name, or take it out of the API",
+		"a.S has internal/b.S, which importers cannot name: give it a public name, or remove it from the API",
 	}
 	problems := compareAPI(old, got)
 	if len(problems) != len(want) {
@@ -85,13 +85,13 @@ func compareAPI(old, got map[string]string) []string {
 		was, existed := old[symbol]
 		is, exists := got[symbol]
 		if name := internalType.FindString(is); name != "" {
-			problems = append(problems, symbol+" has "+name+", which importers cannot name: give it a public name, or take it out of the API")
+			problems = append(problems, symbol+" has "+name+", which importers cannot name: give it a public name, or remove it from the API")
 			continue
 		}
 		var problem string
 		switch {
 		case !exists:
-			problem = "is gone: this breaks importers"
+			problem = "was removed: this breaks importers"
 		case existed && was != is:
 			problem = fmt.Sprintf("is %s and was %s: this breaks importers", is, was)
 		case !existed && strings.HasPrefix(is, "interface method"):

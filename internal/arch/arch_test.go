@@ -75,7 +75,7 @@ func TestTree(t *testing.T) {
 	}
 	for name, text := range tr.sources() {
 		if n := strings.Count(text, "\n"); n > aimedFor {
-			t.Logf("%s: %d lines, aimed for %d", name, n, aimedFor)
+			t.Logf("%s: %d lines, preferably at most %d", name, n, aimedFor)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestChecksCanFail(t *testing.T) {
 		return found
 	}
 	if diff := cmp.Diff([]string{}, find(&txtar.Archive{})); diff != "" {
-		t.Fatalf("the module without faults has some (-want +got):\n%s", diff)
+		t.Fatalf("the module without problems has some (-want +got):\n%s", diff)
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestChecksCanFail(t *testing.T) {
 	}
 	for _, c := range slices.Concat(checks, rewritable) {
 		if !failed[c.name] {
-			t.Errorf("no archive makes %s fail", c.name)
+			t.Errorf("no archive of testdata/fail makes %s fail", c.name)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 const codesPage = "docs/reference/errors.md"
 
 var (
-	// codeGiven matches the places that set the code of an error.
-	codeGiven  = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError|advice)\{|(?:limitError|formatError|tooLarge|invalid|advise)\([^"\n]*)"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"`)
+	// codeSet matches the places that set the code of an error.
+	codeSet    = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError|advice)\{|(?:limitError|formatError|tooLarge|invalid|advise)\([^"\n]*)"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"`)
 	codeListed = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 )
 
@@ -32,15 +32,15 @@ func checkCodes(t *tree) []string {
 			continue
 		}
 		all += text
-		for _, m := range codeGiven.FindAllStringSubmatch(text, -1) {
+		for _, m := range codeSet.FindAllStringSubmatch(text, -1) {
 			if !listed[m[1]] {
-				problems = append(problems, fmt.Sprintf("%s: the code %s is not in %s", name, m[1], codesPage))
+				problems = append(problems, fmt.Sprintf("%s: the code %s is not listed in %s", name, m[1], codesPage))
 			}
 		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(listed)) {
 		if !strings.Contains(all, `"`+code+`"`) {
-			problems = append(problems, fmt.Sprintf("%s: nothing has the code %s", codesPage, code))
+			problems = append(problems, fmt.Sprintf("%s: no error has the code %s", codesPage, code))
 		}
 	}
 	return problems

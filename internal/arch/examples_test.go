@@ -85,7 +85,7 @@ func checkExamples(t *tree) []string {
 				}
 			}
 			if n > maxBody {
-				problems = append(problems, t.at(e.decl.Pos(), "%s has %d lines, at most %d", name, n, maxBody))
+				problems = append(problems, t.at(e.decl.Pos(), "%s has %d lines, want at most %d", name, n, maxBody))
 			}
 		}
 		if !found {
@@ -141,7 +141,7 @@ func checkGuides(t *tree) []string {
 			continue
 		}
 		if rest, _ := regenerate(text, func(string, string) (string, error) { return "", nil }); strings.Contains(rest, "```go") {
-			problems = append(problems, name+": Go that is no Example")
+			problems = append(problems, name+": Go code that is not from an Example")
 		}
 		problems = append(problems, stale(name, text, want, "go test ./internal/arch -run Guides -update")...)
 	}
@@ -151,7 +151,7 @@ func checkGuides(t *tree) []string {
 func (t *tree) regenerateGuide(text string) (string, error) {
 	return regenerate(text, func(kind, argument string) (string, error) {
 		if kind != "example" {
-			return "", fmt.Errorf("no part %q here", kind)
+			return "", fmt.Errorf("part %q not found", kind)
 		}
 		dir, name, ok := strings.Cut(argument, ".")
 		if !ok {
@@ -162,17 +162,17 @@ func (t *tree) regenerateGuide(text string) (string, error) {
 		}
 		p := t.packages[dir]
 		if p == nil {
-			return "", fmt.Errorf("no package %s", dir)
+			return "", fmt.Errorf("package %s not found", dir)
 		}
 		e, ok := t.examples(p)[name]
 		if !ok || e.output == "" {
-			return "", fmt.Errorf("%s has no %s with an output", dir, name)
+			return "", fmt.Errorf("%s has no %s with output", dir, name)
 		}
 		return "\n```go\n" + strings.Trim(strings.Join(e.lines, "\n"), "\n") + "\n```\n\n```text\n" + e.output + "\n```\n\n", nil
 	})
 }
 
-// commands are the two commands of README.
+// commands lists the two commands that README must contain.
 var commands = []string{"go run ./cmd/millrace serve testdata/sites/", "go test ./..."}
 
 // checkReadme finds commands of README that are missing, and folders that do not exist.
@@ -190,7 +190,7 @@ func checkReadme(t *tree) []string {
 	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, "`.,:;()")
 		if strings.HasPrefix(word, "testdata/sites/") && !t.hasData(strings.TrimSuffix(word, "/")+"/") {
-			problems = append(problems, fmt.Sprintf("README.md: there is no %s", word))
+			problems = append(problems, fmt.Sprintf("README.md: %s does not exist", word))
 		}
 	}
 	return problems

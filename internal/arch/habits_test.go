@@ -21,7 +21,7 @@ var banned = []struct {
 		"net/http",
 		[]string{"DefaultClient", "DefaultServeMux", "Get", "Head", "Post", "PostForm", "Handle", "HandleFunc"},
 		func(p string) bool { return strings.HasSuffix(p, "test") }, // suites
-		"is shared by the whole process; internal/fetch gives clients",
+		"is shared by the whole process; use a client of internal/fetch",
 	},
 	{
 		"os",
@@ -33,7 +33,7 @@ var banned = []struct {
 		"os",
 		[]string{"Rename"},
 		func(p string) bool { return p == "internal/replace" },
-		"may lose the file in a power cut; internal/replace syncs",
+		"may lose the file in a power cut; use internal/replace, which syncs files",
 	},
 	{
 		"time",
@@ -103,7 +103,7 @@ func (t *tree) state(f *goFile) []string {
 				from, name := f.selected(s)
 				if from == "sync" || from == "sync/atomic" || from == "net/http" && name == "Client" ||
 					from == "database/sql" && !strings.HasPrefix(name, "Err") {
-					problems = append(problems, t.at(s.Pos(), "a variable of the package holds a %s.%s", path.Base(from), name))
+					problems = append(problems, t.at(s.Pos(), "a package variable contains a %s.%s", path.Base(from), name))
 				}
 			}
 			return true
@@ -157,7 +157,7 @@ func (t *tree) writes(fn *ast.FuncDecl, vars []string) []string {
 	var problems []string
 	target := func(e ast.Expr) {
 		if name := root(e); name != "_" && !own[name] && slices.Contains(vars, name) {
-			problems = append(problems, t.at(e.Pos(), "%s, a variable of the package, is changed", name))
+			problems = append(problems, t.at(e.Pos(), "%s, a package variable, is changed", name))
 		}
 	}
 	ast.Inspect(fn, func(n ast.Node) bool {

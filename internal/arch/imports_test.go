@@ -102,7 +102,7 @@ func checkModules(t *tree) []string {
 				}
 				m := moduleOf(i.path, modules)
 				if m == "" {
-					problems = append(problems, t.at(i.pos, "%s is of no module in %s", i.path, modulesFile))
+					problems = append(problems, t.at(i.pos, "%s belongs to no module of %s", i.path, modulesFile))
 					continue
 				}
 				used[m][p.path] = true
@@ -146,9 +146,9 @@ func checkDirections(t *tree) []string {
 					problems = append(problems, t.at(i.pos, "%s imports %s", p.path, i.local))
 				case i.local == "store/sqlite" && p.path != i.local && p.path != "store/all",
 					i.local == "store/memory" && !f.test && p.path != "store/all" && !strings.HasSuffix(p.path, "test"):
-					problems = append(problems, t.at(i.pos, "%s imports an engine: open a store by store/all", p.path))
+					problems = append(problems, t.at(i.pos, "%s imports an engine; open stores with store/all", p.path))
 				case p.path == "internal/edition" && !f.test && (i.path == "os" || i.path == "path/filepath"):
-					problems = append(problems, t.at(i.pos, "%s imports %s: its files belong in an artifact.Store", p.path, i.path))
+					problems = append(problems, t.at(i.pos, "%s imports %s: files belong in an artifact.Store", p.path, i.path))
 				case (p.path == "." || p.path == "check") && !f.test && (i.local != "" || i.outside()):
 					problems = append(problems, t.at(i.pos, "%s imports more than the standard library", p.path))
 				}
@@ -177,7 +177,7 @@ func checkSQLite(t *tree) []string {
 			}
 		}
 		if outer["modernc.org/sqlite"] && !slices.Contains(linkSQLite, p.path) {
-			problems = append(problems, p.path+": its tests link SQLite: use store/memory")
+			problems = append(problems, p.path+": its tests link SQLite; use store/memory")
 		}
 	}
 	return problems

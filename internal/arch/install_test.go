@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// maxZip limits the zip file of the module, which every importer downloads. Larger data belongs
-// into bench, which is a separate module.
+// maxZip limits the zip file of the module, which every importer downloads. Larger data belongs in
+// bench, which is a separate module.
 const maxZip = 10 << 20
 
 // zipFile is a file of the module in its zip.
@@ -97,7 +97,7 @@ func TestRealInstall(t *testing.T) {
 		}
 	}
 	run(program, env, goCommand, get...)
-	run(program, env, goCommand, "get", "-t", "./...") // what the Examples import of others
+	run(program, env, goCommand, "get", "-t", "./...") // other modules that the Examples import
 	run(program, env, goCommand, "vet", "./...")
 	t.Log(run(program, env, goCommand, "test", "-vet=off", "./agent", "./publish"))
 }

@@ -57,7 +57,7 @@ func TestLicenses(t *testing.T) {
 		}
 		found := 0
 		for _, e := range entries {
-			if e.IsDir() || !licenseFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), "-LOGO") { // of a picture
+			if e.IsDir() || !licenseFile.MatchString(e.Name()) || strings.HasSuffix(e.Name(), "-LOGO") { // the license of a picture
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(dir, e.Name()))

@@ -29,7 +29,7 @@ func checkLimits(t *tree) []string {
 	for _, m := range limitRow.FindAllStringSubmatch(page, -1) {
 		p := t.packages[m[3]]
 		if p == nil {
-			problems = append(problems, fmt.Sprintf("%s: there is no package %s", limitsPage, m[3]))
+			problems = append(problems, fmt.Sprintf("%s: package %s not found", limitsPage, m[3]))
 			continue
 		}
 		want, got := limitValue(m[2]), p.settings(m[4])
@@ -39,7 +39,7 @@ func checkLimits(t *tree) []string {
 	}
 	for _, m := range limitFlag.FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(t.text["docs/reference/configuration.md"], "| `"+m[1]+"` |") {
-			problems = append(problems, fmt.Sprintf("%s: there is no flag --%s", limitsPage, m[1]))
+			problems = append(problems, fmt.Sprintf("%s: flag --%s not found", limitsPage, m[1]))
 		}
 	}
 	rows := 0

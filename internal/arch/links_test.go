@@ -21,14 +21,14 @@ func checkLinks(t *tree) []string {
 		for _, m := range markdownLink.FindAllStringSubmatch(text, -1) {
 			to := path.Join(path.Dir(name), m[1])
 			if _, ok := t.text[to]; !ok && !strings.Contains(m[1], "://") {
-				problems = append(problems, fmt.Sprintf("%s: no page %s", name, to))
+				problems = append(problems, fmt.Sprintf("%s: page %s not found", name, to))
 			}
 			listed[to] = listed[to] || path.Base(name) == "index.md"
 		}
 	}
 	for name := range t.texts() {
 		if path.Ext(name) == ".md" && strings.HasPrefix(name, "docs/") && !listed[name] {
-			problems = append(problems, fmt.Sprintf("%s: not listed: add it to docs/index.md", name))
+			problems = append(problems, fmt.Sprintf("%s: not listed; add it to docs/index.md", name))
 		}
 	}
 	return problems

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// oldWords are expressions to avoid, each with the number of uses that the module may
-// still have. Lower a number when texts improve, never raise it.
+// oldWords are expressions to avoid, each with the number of uses that the module may still have.
+// Never raise a number; lower it when texts improve.
 var oldWords = map[string]int{
 	"nobody":                 0,
 	"whoever":                0,
@@ -63,7 +63,7 @@ func checkOldWords(t *tree) []string {
 		text = strings.ToLower(text)
 		for word := range oldWords {
 			if !strings.Contains(text, longest(word)) {
-				continue // saves most of the time
+				continue // a fast check that rules out most expressions
 			}
 			for _, at := range oldWordExps[word].FindAllStringIndex(text, -1) {
 				places[word] = append(places[word], fmt.Sprintf("%s:%d", name, 1+strings.Count(text[:at[0]], "\n")))
@@ -73,7 +73,7 @@ func checkOldWords(t *tree) []string {
 	var problems []string
 	for _, word := range slices.Sorted(maps.Keys(places)) {
 		if n, most := len(places[word]), oldWords[word]; n > most {
-			problems = append(problems, fmt.Sprintf("%q is used %d times, at most %d: %s", word, n, most, strings.Join(places[word], " ")))
+			problems = append(problems, fmt.Sprintf("%q is used %d times, want at most %d: %s", word, n, most, strings.Join(places[word], " ")))
 		}
 	}
 	return problems

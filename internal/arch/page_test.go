@@ -81,7 +81,7 @@ func regenerate(md string, part func(kind, argument string) (string, error)) (st
 		m := marker.FindStringSubmatch(trimmed)
 		switch {
 		case m != nil && open != "":
-			return "", fmt.Errorf("%s stands inside %s", trimmed, open)
+			return "", fmt.Errorf("%s is inside %s", trimmed, open)
 		case m != nil:
 			body, err := part(m[1], m[2])
 			if err != nil {

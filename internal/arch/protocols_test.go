@@ -21,7 +21,7 @@ func checkProtocols(t *tree) []string {
 		roles = append(roles, names(r[0])...)
 	}
 	if len(roles) == 0 {
-		return []string{page + ": no table of files"}
+		return []string{page + ": table of files not found"}
 	}
 	var listed []string
 	if all := t.packages["protocol/all"]; all != nil {
@@ -49,7 +49,7 @@ func checkProtocols(t *tree) []string {
 				continue
 			}
 			if !f.test && (!slices.Contains(roles, role+".go") || topic == "" && strings.Contains(base, "_")) {
-				problems = append(problems, fmt.Sprintf("%s: no role has this name", f.path))
+				problems = append(problems, fmt.Sprintf("%s: no role in the table has this name", f.path))
 			}
 		}
 		for _, r := range roles {
@@ -82,9 +82,9 @@ func checkSymmetry(t *tree) []string {
 				finds := fn.Name.Name == "discover" || slices.Contains(results, "*protocol.Offer")
 				switch {
 				case finds && role != "discover":
-					problems = append(problems, t.at(fn.Pos(), "%s finds the site: it belongs in discover.go", fn.Name.Name))
+					problems = append(problems, t.at(fn.Pos(), "%s finds the site; move it to discover.go", fn.Name.Name))
 				case fn.Name.Name == "NewReader" && !slices.Equal(results, []string{"millrace.Source"}):
-					problems = append(problems, t.at(fn.Pos(), "NewReader returns millrace.Source"))
+					problems = append(problems, t.at(fn.Pos(), "NewReader must return millrace.Source"))
 				}
 				found = found || fn.Name.Name == "discover"
 			}
@@ -95,7 +95,7 @@ func checkSymmetry(t *tree) []string {
 			})
 		}
 		if !found {
-			problems = append(problems, fmt.Sprintf("%s: no function discover", p.path))
+			problems = append(problems, fmt.Sprintf("%s: function discover not found", p.path))
 		}
 		if !faults {
 			problems = append(problems, fmt.Sprintf("%s: its tests do not call protocoltest.Faults", p.path))

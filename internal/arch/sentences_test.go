@@ -27,7 +27,7 @@ func checkSentences(t *tree) []string {
 		for _, block := range blocks(text) {
 			for _, s := range sentenceEnd.Split(block, -1) {
 				if n := len(strings.Fields(s)); n > maxWords {
-					problems = append(problems, fmt.Sprintf("%s: a sentence has %d words, at most %d: %.60s", name, n, maxWords, strings.Join(strings.Fields(s), " ")))
+					problems = append(problems, fmt.Sprintf("%s: a sentence has %d words, want at most %d: %.60s", name, n, maxWords, strings.Join(strings.Fields(s), " ")))
 				}
 			}
 		}

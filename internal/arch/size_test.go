@@ -37,7 +37,7 @@ func TestRealSize(t *testing.T) {
 	}
 	t.Logf("%.2f MB", float64(info.Size())/1e6)
 	if info.Size() > maxBinary {
-		t.Errorf("the command has %d bytes, at most %d. Symbols by module:\n%s", info.Size(), maxBinary, symbols(t, goCommand, build(""), tr))
+		t.Errorf("the command has %d bytes, want at most %d. Symbols by module:\n%s", info.Size(), maxBinary, symbols(t, goCommand, build(""), tr))
 	}
 }
 

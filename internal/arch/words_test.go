@@ -11,7 +11,7 @@ func checkSizes(t *tree) []string {
 	var problems []string
 	for name, text := range t.sources() {
 		if n := strings.Count(text, "\n"); n > maxLines {
-			problems = append(problems, fmt.Sprintf("%s: %d lines, at most %d", name, n, maxLines))
+			problems = append(problems, fmt.Sprintf("%s: %d lines, want at most %d", name, n, maxLines))
 		}
 	}
 	return problems
@@ -20,7 +20,7 @@ func checkSizes(t *tree) []string {
 const (
 	maxLines  = 600
 	aimedFor  = 300
-	machineOK = ".ci/run" // describes the machine that it runs on
+	machineOK = ".ci/run" // this file describes the machine on which it runs
 )
 
 // Words that mark unfinished work, and paths of a single machine. The expressions do not match
@@ -41,7 +41,7 @@ func checkWords(t *tree) []string {
 				problems = append(problems, fmt.Sprintf("%s:%d: the word %s", name, n, w))
 			}
 			if m := machine.FindStringSubmatch(line); m != nil && name != machineOK {
-				problems = append(problems, fmt.Sprintf("%s:%d: %s is a path of one machine", name, n, m[2]))
+				problems = append(problems, fmt.Sprintf("%s:%d: %s is a path of a single machine", name, n, m[2]))
 			}
 		}
 	}

@@ -96,7 +96,7 @@ func TestIdentify(t *testing.T) {
 		}
 	}
 	if b.Identify(strings.Repeat("x ", 4000)+"GPTBot") != nil {
-		t.Error("all of a long user agent is read")
+		t.Error("a long user agent is read to its end")
 	}
 	for _, c := range sent {
 		if n := testing.AllocsPerRun(10, func() { b.Identify(c.agent) }); n != 0 {
@@ -129,7 +129,7 @@ func TestFamilies(t *testing.T) {
 		t.Error(got)
 	}
 	if len(b.Named("training")) < 10 {
-		t.Error("few bots train")
+		t.Error("too few bots for training")
 	}
 }
 
@@ -265,10 +265,10 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	if !b.Located(b.Identify("Googlebot")) || b.Located(b.Identify("ClaudeBot")) {
-		t.Error("whose addresses are known")
+		t.Error("bots with known addresses")
 	}
 	if b.Verify(nil, netip.Addr{}) != Unknown || b.Verify(b.Identify("GPTBot"), netip.Addr{}) != Forged {
-		t.Error("no bot is not Unknown, or no address is not Forged")
+		t.Error("the result is not Unknown without a bot, or not Forged without an address")
 	}
 	bot, from := b.Identify("GPTBot"), netip.MustParseAddr("192.0.2.3")
 	if n := testing.AllocsPerRun(100, func() { b.Verify(bot, from) }); n != 0 {
@@ -299,7 +299,7 @@ func TestReread(t *testing.T) {
 	}
 	change("198.51.100.0/24\n")
 	if from("192.0.2.1") != Forged || from("198.51.100.1") != Verified {
-		t.Error("the new addresses do not count")
+		t.Error("the new addresses are not used")
 	}
 	change("nonsense\n")
 	if from("198.51.100.1") != Verified || strings.Count(log.String(), "level=WARN") != 1 {
@@ -315,11 +315,11 @@ func TestReread(t *testing.T) {
 	}
 	change("203.0.113.0/24\n")
 	if from("203.0.113.1") != Verified || from("198.51.100.1") != Forged {
-		t.Error("the newest addresses do not count")
+		t.Error("the newest addresses are not used")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b.Run(ctx) // returns, because the context has ended
+	b.Run(ctx) // Run returns, because the context has ended
 }
 
 // The ranges of a file contain an address if one of its networks does, even if networks

@@ -18,7 +18,7 @@ func same(t *testing.T, doc []byte) {
 	t.Helper()
 	lib, err := jcs.Transform(doc)
 	if err != nil || !bytes.Equal(lib, doc) {
-		t.Errorf("ours    %q\nlibrary %q, %v", doc, lib, err)
+		t.Errorf("document %q\nlibrary  %q, %v", doc, lib, err)
 	}
 }
 

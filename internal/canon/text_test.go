@@ -52,7 +52,7 @@ func TestNormalizeVectors(t *testing.T) {
 
 func TestNormalize(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
-		{"references are left alone", "&amp; &lt;", "&amp; &lt;"},
+		{"references stay unchanged", "&amp; &lt;", "&amp; &lt;"},
 		{"delete and C1 controls", "a\x7fb\u0085c\u009fd é", "abcd é"},
 		{"control between spaces", "a \u0007 b \u0085 é", "a b é"},
 		{"controls at the ends", "\u0000 a \u0001", "a"},
@@ -87,7 +87,7 @@ func TestFoldOrbits(t *testing.T) {
 			t.Errorf("U+%04X folds to %q, U+%04X of the same orbit to %q", r, a, next, b)
 		}
 		if again := fold(a); again != a {
-			t.Errorf("U+%04X folds to %q and that to %q", r, a, again)
+			t.Errorf("U+%04X folds to %q, which folds to %q", r, a, again)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestNormalizeASCII(t *testing.T) {
 	}
 	s := all.String()
 	if got, want := Normalize(s), collapse(fold(norm.NFKC.String(s)), false); got != want {
-		t.Errorf("short way %q, long way %q", got, want)
+		t.Errorf("fast path %q, slow path %q", got, want)
 	}
 }
 
@@ -115,11 +115,11 @@ func FuzzNormalize(f *testing.F) {
 		}
 		for _, r := range got {
 			if unicode.Is(unicode.Cc, r) || r == 0xA0 {
-				t.Fatalf("%q: %U is left in %q", s, r, got)
+				t.Fatalf("%q: %U remains in %q", s, r, got)
 			}
 		}
 		if strings.Contains(got, "  ") || strings.Trim(got, " ") != got {
-			t.Fatalf("%q: spaces are left in %q", s, got)
+			t.Fatalf("%q: spaces remain in %q", s, got)
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestNormalizeLower(t *testing.T) {
 		{"ÄÖÜ Straße İ ＨＥＬＬＯ", "äöü straße i\u0307 ｈｅｌｌｏ"},
 		{"ΟΔΥΣΣΕΥΣ ΣΑΣ.", "οδυσσευς σας."}, // full lower-casing handles the last letter of a word
 		{"Ꭰ Ა", "ꭰ ა"},
-		{"cafe\u0301 ﬁ", "cafe\u0301 ﬁ"}, // no NFKC here
+		{"cafe\u0301 ﬁ", "cafe\u0301 ﬁ"}, // not in NFKC
 		{"a\xffb", "a\ufffdb"},
 		{"a\x00b\x1cc", "a\x00b\x1cc"},
 	} {
@@ -178,10 +178,10 @@ func FuzzNormalizeLower(f *testing.F) {
 			t.Errorf("%q is %q", s, got)
 		}
 		if full := cases.Lower(language.Und).String(ValidUTF8(s)); NormalizeLower(full) != got && !strings.ContainsAny(s, "\u03a3") {
-			t.Errorf("%q is %q, and %q when it was lower-cased before", s, got, NormalizeLower(full))
+			t.Errorf("%q is %q, but %q if it was lower-cased before", s, got, NormalizeLower(full))
 		}
 		if again := NormalizeLower(got); again != got && !strings.ContainsAny(got, "\u03c3\u03c2") {
-			t.Errorf("%q is %q, and %q when it is done again", s, got, again)
+			t.Errorf("%q is %q, but %q after a second call", s, got, again)
 		}
 	})
 }

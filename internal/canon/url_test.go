@@ -113,7 +113,7 @@ func holds(t *testing.T, c string) {
 		t.Errorf("isCanonical(%q) = false", c)
 	}
 	if slow, err := canonicalURL(c); slow != c {
-		t.Errorf("canonicalURL(%q) = %q, %v: differs from the short way", c, slow, err)
+		t.Errorf("canonicalURL(%q) = %q, %v: differs from the fast path", c, slow, err)
 	}
 	u, err := url.Parse(c)
 	if err != nil {
@@ -121,7 +121,7 @@ func holds(t *testing.T, c string) {
 		return
 	}
 	if u.String() != c {
-		t.Errorf("net/url makes %q of %q", u, c)
+		t.Errorf("net/url returns %q for %q", u, c)
 	}
 	if self, err := Resolve(u, ""); self != c {
 		t.Errorf("Resolve(%q, \"\") = %q, %v", c, self, err)

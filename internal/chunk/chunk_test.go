@@ -53,7 +53,7 @@ func TestParts(t *testing.T) {
 			[]block{heading(2, " A  title\n"), text(" one\ntwo ")},
 			[]string{"heading2: A title", "paragraph: one\ntwo"},
 		},
-		{"a level that is none", []block{heading(9, "x"), heading(0, "y")}, []string{"heading6: x", "heading1: y"}},
+		{"an invalid level", []block{heading(9, "x"), heading(0, "y")}, []string{"heading6: x", "heading1: y"}},
 		{
 			"list",
 			[]block{list(item("one"), item("two\nlines", list(item("nested"))), millrace.Item{Text: "task", Task: true, Done: true})},
@@ -129,12 +129,12 @@ func TestParts(t *testing.T) {
 		if d := cmp.Diff(c.want, formatParts(Parts(&millrace.Page{Blocks: c.blocks}))); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
-		sound(t, &millrace.Page{Blocks: c.blocks})
+		checkInvariants(t, &millrace.Page{Blocks: c.blocks})
 	}
 }
 
-// sound checks everything that the package guarantees for any page.
-func sound(t testing.TB, page *millrace.Page) {
+// checkInvariants checks everything that the package guarantees for any page.
+func checkInvariants(t testing.TB, page *millrace.Page) {
 	t.Helper()
 	parts := Parts(page)
 	for _, c := range parts {
@@ -171,7 +171,7 @@ func sound(t testing.TB, page *millrace.Page) {
 		found = append(found, p.Parts...)
 	}
 	if d := cmp.Diff(parts, found); d != "" {
-		t.Errorf("parts, and those of the passages: %s", d)
+		t.Errorf("the parts differ from those of the passages: %s", d)
 	}
 }
 
@@ -205,16 +205,16 @@ func TestDivide(t *testing.T) {
 		{"Arabic", strings.Repeat("تحمل الساقية الماء إلى الطاحونة؟ ", 2000), false, "؟"},
 		{"clauses only", strings.Repeat("one thing and another, ", 2000), false, ","},
 		{"words only", strings.Repeat("words ", 5000), false, "s"},
-		{"no place to cut", strings.Repeat("x", 50_000), false, "x"},
+		{"no possible cut", strings.Repeat("x", 50_000), false, "x"},
 		{"letters with marks", strings.Repeat("e\u0301", 20_000), false, "\u0301"},
 		{"initials and short forms", strings.Repeat("Mr. J. Smith of St. Ives, e.g. Fig. 3, came home and went to bed early. ", 500), false, "early."},
 		{"no UTF-8", strings.Repeat("\xff\xfe", 10_000), false, ""},
 	} {
 		if c.byLine {
-			sound(t, &millrace.Page{Blocks: []block{code(c.text)}})
+			checkInvariants(t, &millrace.Page{Blocks: []block{code(c.text)}})
 		}
 		page := &millrace.Page{Blocks: []block{text(c.text)}}
-		sound(t, page)
+		checkInvariants(t, page)
 		chunks := Parts(page)
 		for i, p := range chunks[:len(chunks)-1] {
 			if !strings.HasSuffix(p.Text, c.ends) {
@@ -248,7 +248,7 @@ func TestLong(t *testing.T) {
 		if d := time.Since(start); d > 2*time.Minute {
 			t.Errorf("%d passages of %.10q took %v", n, s, d)
 		}
-		sound(t, page)
+		checkInvariants(t, page)
 	}
 	// The same holds for a hundred thousand blocks, and for deeply nested blocks.
 	var many []block
@@ -259,8 +259,8 @@ func TestLong(t *testing.T) {
 			deep = block{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "y", Blocks: []block{deep}}}}
 		}
 	}
-	sound(t, &millrace.Page{Blocks: many})
-	sound(t, &millrace.Page{Blocks: []block{deep}})
+	checkInvariants(t, &millrace.Page{Blocks: many})
+	checkInvariants(t, &millrace.Page{Blocks: []block{deep}})
 }
 
 // An edit changes the IDs of nearby passages, and of no passage far from it.
@@ -286,7 +286,7 @@ func TestEdits(t *testing.T) {
 			edited = slices.Delete(edited, at, at+1)
 		}
 		before, after := &millrace.Page{Blocks: blocks}, &millrace.Page{Blocks: edited}
-		// Only a few passages change.
+		// Few passages change.
 		old, now := Passages(before), Passages(after)
 		have := map[string]bool{}
 		for _, p := range now {
@@ -302,7 +302,7 @@ func TestEdits(t *testing.T) {
 		if blocks[at].Type != millrace.HeadingBlock && lost > own+6 {
 			t.Errorf("seed %d: %d of %d passages change", seed, lost, len(old))
 		}
-		sound(t, after)
+		checkInvariants(t, after)
 	}
 }
 
@@ -358,7 +358,7 @@ func FuzzPassages(f *testing.F) {
 		}
 		long := strings.Repeat(s, max(0, min(times, 10_000/max(1, len(s)))))
 		page := &millrace.Page{Title: s, Blocks: append(blocks, text(long), code(long), heading(1, long))}
-		sound(t, page)
+		checkInvariants(t, page)
 		if d := cmp.Diff(Passages(page), Passages(page)); d != "" {
 			t.Error(d)
 		}

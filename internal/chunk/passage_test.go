@@ -37,7 +37,7 @@ func TestPassages(t *testing.T) {
 			[]string{"||paragraph|one\n\ntwo\n\nthree"},
 		},
 		{
-			"headings go with the text below, and the title is not above it",
+			"headings are in the passage of the text below, and the title is not among them",
 			millrace.Page{Title: "The  title", Blocks: []block{
 				heading(1, "the TITLE"), text(long), heading(2, "A"), heading(3, "B"), text(long), heading(3, "C"), text("x"), heading(2, "D"), code("y"),
 			}},
@@ -54,7 +54,7 @@ func TestPassages(t *testing.T) {
 			[]string{"Terms > race|mill|paragraph|Terms\nrace\na channel\n\nmill\na machine"},
 		},
 		{
-			"a higher heading is a better place than a lower one, and than the end of a paragraph",
+			"a cut above a higher heading is better than one above a lower heading or at the end of a paragraph",
 			millrace.Page{Blocks: []block{
 				text(half), heading(3, "a"), text(half), heading(2, "b"), text("x"), heading(3, "c"), text(half), text(half),
 			}},
@@ -63,7 +63,7 @@ func TestPassages(t *testing.T) {
 		{"headings only", millrace.Page{Title: "T", Blocks: []block{heading(1, "A"), heading(1, "B")}}, []string{"B||heading|A\nB"}},
 		{"the title as the only heading", millrace.Page{Title: "T", Blocks: []block{heading(1, "T")}}, []string{"T||heading|T"}},
 		{
-			"the type of most",
+			"the type of most of the text",
 			millrace.Page{Blocks: []block{heading(1, long), text("see"), {Type: millrace.ListBlock, Items: []millrace.Item{{Text: "some more"}}}}},
 			[]string{long + "||list|" + long + "\nsee\n\n- some more"},
 		},
@@ -71,7 +71,7 @@ func TestPassages(t *testing.T) {
 		if d := cmp.Diff(c.want, passages(&c.page)); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
-		sound(t, &c.page)
+		checkInvariants(t, &c.page)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestPassagesLong(t *testing.T) {
 		all += p.Text
 	}
 	if all != s {
-		t.Error("the text is not what it was")
+		t.Error("the text has changed")
 	}
 }
 

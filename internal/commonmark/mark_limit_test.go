@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTamed checks that ordinary texts are not escaped.
-func TestTamed(t *testing.T) {
+// TestMarkLimit checks that ordinary texts are not escaped.
+func TestMarkLimit(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| a | b | c |\n|---|---|---|\n")
 	for range 2000 {

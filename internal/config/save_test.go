@@ -56,7 +56,7 @@ func TestEdit(t *testing.T) {
 			[]string{"#b"},
 			"listen: 127.0.0.1:0 # here\n\n# until here\n\ndrop:\n  - \"#b\"\n\nkeep:\n  - \"#a\"\n",
 		},
-		{"nothing that was nothing", "quiet: true\n", nil, nil, "quiet: true\n"},
+		{"an empty list that stays empty", "quiet: true\n", nil, nil, "quiet: true\n"},
 		{
 			"a list keeps its comments and its lines",
 			"# what goes\ndrop: # these\n  # of the shop\n  - .promo   # loud\n\n  # of summer\n  - '.banner'\n  # after it\n\n# other\nquiet: true\n",
@@ -65,7 +65,7 @@ func TestEdit(t *testing.T) {
 			"# what goes\ndrop: # these\n  # of the shop\n  - .promo   # loud\n  - \".new\"\n\n  # of summer\n  - '.banner'\n  # after it\n\n# other\nquiet: true\n",
 		},
 		{
-			"one goes, and what stands above it stays",
+			"one item is removed, and the comment above it stays",
 			"drop:\n# of the shop\n- .promo # loud\n# of summer\n- .banner\nquiet: true\n", nil,
 			[]string{".banner"},
 			"drop:\n# of the shop\n# of summer\n- .banner\nquiet: true\n",
@@ -92,11 +92,11 @@ func TestEdit(t *testing.T) {
 			"keep:  # all\n  # first\n  - \".d\"\n# end\n",
 		},
 		{"one value", "\"keep\": .a # one\n", []string{".a", ".b"}, nil, "\"keep\":  # one\n  - \".a\"\n  - \".b\"\n"},
-		{"one value goes", "keep: .a # one\nquiet: true\n", nil, nil, "keep: []  # one\nquiet: true\n"},
+		{"the only value is removed", "keep: .a # one\nquiet: true\n", nil, nil, "keep: []  # one\nquiet: true\n"},
 		{"an empty list", "keep: []\n", []string{".a"}, nil, "keep:\n  - \".a\"\n"},
-		{"lines of Windows", "quiet: true\r\nkeep:\r\n  - .a\r\n", []string{".a", ".b"}, nil, "quiet: true\r\nkeep:\r\n  - .a\r\n  - \".b\"\r\n"},
-		{"a document with ends", "---\nkeep:\n  - .a\n...\n", []string{".b"}, nil, "---\nkeep:\n  - \".b\"\n...\n"},
-		{"keys further in", "  quiet: true\n", []string{".b"}, nil, "  quiet: true\n\n  keep:\n    - \".b\"\n"},
+		{"line ends of Windows", "quiet: true\r\nkeep:\r\n  - .a\r\n", []string{".a", ".b"}, nil, "quiet: true\r\nkeep:\r\n  - .a\r\n  - \".b\"\r\n"},
+		{"a document with start and end marks", "---\nkeep:\n  - .a\n...\n", []string{".b"}, nil, "---\nkeep:\n  - \".b\"\n...\n"},
+		{"indented keys", "  quiet: true\n", []string{".b"}, nil, "  quiet: true\n\n  keep:\n    - \".b\"\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -127,14 +127,14 @@ func TestEditRefused(t *testing.T) {
 		{"a key in braces", "{keep: .a}\n", "", nil, nil},
 		{"an environment variable", "quiet: true\n", "MILLRACE_KEEP", map[string]string{"MILLRACE_KEEP": ".b"}, nil},
 		{"the command line", "quiet: true\n", "--keep", nil, []string{"keep"}},
-		{"the command line, with what the file has", "keep: .b\n", "--keep", nil, []string{"keep"}},
+		{"the command line, with the values of the file", "keep: .b\n", "--keep", nil, []string{"keep"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "millrace.yaml")
 			write(t, file, c.was)
 			err := readConfig(t, file, c.env, c.set...).Save(Changes{Lists: map[string][]string{"keep": {".b"}}}, func() error {
-				t.Error("it is used")
+				t.Error("the new configuration is used")
 				return nil
 			})
 			if !errors.Is(err, millrace.ErrForbidden) || !strings.Contains(err.Error(), c.part) {
@@ -175,7 +175,7 @@ func TestSave(t *testing.T) {
 			t.Errorf("%v, %v", names, err)
 		}
 	}
-	failure := errors.New("it is not taken")
+	failure := errors.New("the changes are rejected")
 	if err := conf.Save(Changes{Lists: lists}, func() error { return failure }); !errors.Is(err, failure) {
 		t.Error(err)
 	}
@@ -191,7 +191,7 @@ func TestSave(t *testing.T) {
 	}
 	holds(is)
 	if err := readConfig(t, link, nil).Save(Changes{Lists: lists}, func() error { return failure }); err != nil {
-		t.Error("what is there already:", err)
+		t.Error("values that the file already has:", err)
 	}
 	if err := readConfig(t, link, nil).Save(Changes{Lists: map[string][]string{"drop": nil}}, func() error { return nil }); err != nil {
 		t.Error(err)
@@ -222,7 +222,7 @@ func FuzzEdit(f *testing.F) {
 		for line := range strings.Lines(was) {
 			line = strings.TrimSpace(line)
 			if strings.HasPrefix(line, "# ") && !strings.ContainsAny(was, "|>\"'") && !strings.Contains(string(is), line) {
-				t.Errorf("%q is lost:\n%q\n%q", line, was, is)
+				t.Errorf("the comment %q is lost:\n%q\n%q", line, was, is)
 			}
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A change of the policy keeps everything else of the file.
+// A change of the policy keeps the rest of the file.
 func TestSavePolicy(t *testing.T) {
 	t.Parallel()
 	const ours = `# ours
@@ -35,7 +35,7 @@ listen: 127.0.0.1:0
 			map[string]any{"purposes.search": true, "terms": "https://a.test/"},
 			"listen: 127.0.0.1:0\npolicy:\n  terms: \"https://a.test/\"\n  purposes:\n    search: true\n", nil,
 		},
-		"no file content": {"", map[string]any{"requirements.attribution": true}, "policy:\n  requirements:\n    attribution: true\n", nil},
+		"an empty file": {"", map[string]any{"requirements.attribution": true}, "policy:\n  requirements:\n    attribution: true\n", nil},
 		"a value": {ours, map[string]any{"purposes.ai-train": true}, `# ours
 policy: # the terms
   terms: https://a.test/terms # here
@@ -67,10 +67,10 @@ policy: # the terms
 # the port
 listen: 127.0.0.1:0
 `, nil},
-		"all removed": {"a: &x\npolicy:\n  purposes:\n    search: true\n"[6:], map[string]any{"purposes.search": nil}, "", nil},
-		"unchanged":   {ours, map[string]any{"purposes.search": true, "rate.note": nil}, ours, nil},
-		"flow style":  {"policy: {terms: \"https://a.test/\"}\n", map[string]any{"terms": "https://b.test/"}, "", millrace.ErrForbidden},
-		"a bad value": {ours, map[string]any{"terms": "none of\nthis \x00"}, "", millrace.ErrInvalid},
+		"all removed":      {"a: &x\npolicy:\n  purposes:\n    search: true\n"[6:], map[string]any{"purposes.search": nil}, "", nil},
+		"unchanged":        {ours, map[string]any{"purposes.search": true, "rate.note": nil}, ours, nil},
+		"flow style":       {"policy: {terms: \"https://a.test/\"}\n", map[string]any{"terms": "https://b.test/"}, "", millrace.ErrForbidden},
+		"an invalid value": {ours, map[string]any{"terms": "none of\nthis \x00"}, "", millrace.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
-// at is the server's end of a connection from an address, which has sent some bytes already.
+// at is the server's end of a connection from an address that has already sent some bytes.
 type at struct {
 	net.Conn
 	from netip.Addr
@@ -112,7 +112,7 @@ func (s *table) dials(n int, from, text string) (all []*client) {
 		s.t.Cleanup(func() { _ = c.Close() })
 		go c.read()
 		_, _ = io.WriteString(c, text)
-		time.Sleep(time.Millisecond) // the connections are made in order
+		time.Sleep(time.Millisecond) // wait, so that the connections are accepted in order
 	}
 	synctest.Wait()
 	return all
@@ -179,7 +179,7 @@ func TestFresh(t *testing.T) {
 		}
 		for i := range 80 {
 			if c := s.dials(1, fmt.Sprintf("198.51.100.%d", i), half); c[0].closed {
-				t.Errorf("%d is refused", i)
+				t.Errorf("connection %d is refused", i)
 			}
 		}
 		if n := open(many, flood, other, busy); !slices.Equal(n, []int{4, 4, 1, 7}) {
@@ -224,7 +224,8 @@ func TestTooManyFiles(t *testing.T) {
 	})
 }
 
-// Connections whose requests have arrived are not replaced, however many come at once.
+// Connections whose requests have arrived are not replaced, however many new connections arrive at
+// once.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTable(t, 320)
@@ -258,7 +259,7 @@ func TestFullOfRequests(t *testing.T) {
 			t.Errorf("open: %v", n)
 		}
 		if next[2].status != http.StatusServiceUnavailable {
-			t.Errorf("the third connection gets %d", next[2].status)
+			t.Errorf("the third connection gets status %d", next[2].status)
 		}
 		idle := s.dials(1, "192.0.2.4", whole)
 		if n := open(proxied, busy, other, next[:2], idle); !slices.Equal(n, []int{5, 1, 1, 2, 1}) {
@@ -267,7 +268,7 @@ func TestFullOfRequests(t *testing.T) {
 		// After its response, a connection waits for a request again, and is closed first.
 		_ = s.dials(1, "192.0.2.5", whole)
 		if !idle[0].closed {
-			t.Errorf("an idle connection stays: %v", open(proxied, busy, other, next))
+			t.Errorf("an idle connection was not closed: %v", open(proxied, busy, other, next))
 		}
 	})
 }

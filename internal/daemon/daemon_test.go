@@ -63,8 +63,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// The limit rises with what is in use, so that the collector does not run all the time, and falls
-// again.
+// The limit rises with the memory in use, so that the collector does not run all the time. It
+// falls again when less is in use.
 func TestLimitRises(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(lazy))
 	Memory{environment()}.Limit()
@@ -81,9 +81,9 @@ func TestLimitRises(t *testing.T) {
 		t.Errorf("%s: the limit is %d", what, debug.SetMemoryLimit(-1))
 	}
 	used := make([]byte, 2*softLimit)
-	becomes("much in use", func(limit int64) bool { return limit >= 5*softLimit/2 })
+	becomes("much memory in use", func(limit int64) bool { return limit >= 5*softLimit/2 })
 	runtime.KeepAlive(used)
-	becomes("little in use", func(limit int64) bool { return limit == softLimit })
+	becomes("little memory in use", func(limit int64) bool { return limit == softLimit })
 }
 
 func TestNotify(t *testing.T) {

@@ -43,7 +43,7 @@ func TestRealBrowserDays(t *testing.T) {
 					CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { seen.push(text); return fill.call(this, text, ...rest); };
 					return "";
 				})()`)
-				w.dress(v.width-20, v.theme) // draws again
+				w.setView(v.width-20, v.theme) // draws again
 				drawn, err := chromedp.Run(w.ctx, chromedp.Poll[string](`seen.filter((s) => / Nov|:/.test(s)).join(",")`))
 				if err != nil {
 					t.Fatal(err)

@@ -30,10 +30,10 @@ func TestRealBrowserHouse(t *testing.T) {
 		}
 		w.do(chromedp.SendKeys(chromedp.CSS("#password"), boardPassword+kb.Enter), chromedp.WaitVisible(chromedp.CSS(".tabs")))
 		if at := w.eval("location.pathname+location.search"); at != boardPath+"/traffic?range=7d" {
-			t.Errorf("the login leads to %s", at)
+			t.Errorf("after the login, the page is %s", at)
 		}
 		if cookies := w.eval("document.cookie"); cookies != "" {
-			t.Errorf("scripts see %s", cookies)
+			t.Errorf("scripts can read the cookies %s", cookies)
 		}
 	})
 
@@ -51,7 +51,7 @@ func TestRealBrowserHouse(t *testing.T) {
 		w.shoot("traffic-wide-chosen-dark")
 		w.send("button[value=auto]")
 		if got := paper(); got != light {
-			t.Errorf("then it is %s, not %s", got, light)
+			t.Errorf("the theme is %s, want %s", got, light)
 		}
 	})
 
@@ -65,7 +65,7 @@ func TestRealBrowserHouse(t *testing.T) {
 		}
 		w.send(`.nav a[href$="/traffic"]`)
 		if at := w.eval("location.pathname"); at != boardPath+"/traffic" {
-			t.Errorf("the menu leads to %s", at)
+			t.Errorf("the link of the menu opens %s", at)
 		}
 	})
 
@@ -75,7 +75,7 @@ func TestRealBrowserHouse(t *testing.T) {
 		w.send(`form[action$="/logout"] button`)
 		w.open(b.url + "traffic")
 		if at := w.eval("location.pathname"); at != boardPath+"/login" {
-			t.Errorf("after the logout, %s is there", at)
+			t.Errorf("after the logout, the page is %s", at)
 		}
 	})
 
@@ -89,7 +89,7 @@ func TestRealBrowserHouse(t *testing.T) {
 			t.Errorf("five days: %s", text)
 		}
 		if at := w.eval("location.search"); !strings.Contains(at, "bot=GPTBot") {
-			t.Errorf("the machine is gone: %s", at)
+			t.Errorf("the filter for the machine was lost: %s", at)
 		}
 	})
 
@@ -105,7 +105,7 @@ func TestRealBrowserHouse(t *testing.T) {
 		x, y := box.Content[0], box.Content[1]
 		w.do(chromedp.MouseEvent(chromedp.MouseMoved, x+float64(box.Width)/2, y+float64(box.Height)/2), chromedp.WaitVisible(chromedp.CSS(".tip")))
 		if tip := w.eval("document.querySelector('.tip').textContent"); !strings.Contains(tip, "Nov 2026") || !strings.Contains(tip, "Total") {
-			t.Errorf("where is pointed at: %s", tip)
+			t.Errorf("the figures at the mouse pointer: %s", tip)
 		}
 		w.shoot("chart-pointed-wide-light")
 		w.do(chromedp.Focus(chromedp.CSS(".plot")), chromedp.KeyEvent(kb.End))

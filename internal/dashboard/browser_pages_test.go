@@ -65,7 +65,7 @@ func TestRealBrowserContent(t *testing.T) {
 			w.send("main form button")
 			look("rules-tried", "Save rules", "Buy a wheel", "Other pages")
 			if len(o.rules.Drop) != 0 {
-				t.Fatal("trying has saved")
+				t.Fatal("a trial saved the rules")
 			}
 			w.send(`form[method=post][action$="/page/rules"] button`)
 			look("rules-saved")

@@ -107,7 +107,7 @@ func TestRealBrowserService(t *testing.T) {
 			look("key-made", "mill_", name)
 			keys, err := h.Keys.List(t.Context())
 			if err != nil || !slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
-				t.Fatalf("no key was made: %v, %v", keys, err)
+				t.Fatalf("no key was created: %v, %v", keys, err)
 			}
 			w.open(at + "/policy")
 			look("policy-keys", name)
@@ -123,7 +123,7 @@ func TestRealBrowserService(t *testing.T) {
 			w.send("#keys table button")
 			look("key-revoked", name)
 			if keys, err = h.Keys.List(t.Context()); err != nil || slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
-				t.Errorf("the key holds: %v, %v", keys, err)
+				t.Errorf("the key is still valid: %v, %v", keys, err)
 			}
 		})
 	}

@@ -27,7 +27,7 @@ import (
 // browserPages lists the pages that are tested in both themes, narrow and wide.
 var browserPages = []struct {
 	name, path string
-	// holds is text that the page must contain.
+	// contains is text that the page must contain.
 	holds string
 }{
 	{"overview", "/", "ClaudeBot"},
@@ -100,7 +100,7 @@ func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *windo
 		var late context.CancelFunc
 		w.ctx, late = context.WithTimeout(w.ctx, 10*time.Minute)
 		t.Cleanup(late)
-		w.dress(width, theme)
+		w.setView(width, theme)
 		if err := chromedp.Listen(w.ctx, w.hear); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func (w *window) logIn(b *board) {
 	w.do(chromedp.SendKeys(chromedp.CSS("#password"), boardPassword))
 	w.send("form button")
 	if at := w.eval("location.pathname"); at != boardPath+"/" {
-		w.t.Fatalf("the login leads to %s", at)
+		w.t.Fatalf("after the login, the page is %s", at)
 	}
 }
 
@@ -245,14 +245,14 @@ func TestRealBrowserPages(t *testing.T) {
 	b := newBoard(t, seeded(t), seedTime)
 	w := chromium(t)(t, views[0].width, views[0].theme)
 	w.open(b.url)
-	w.look("login")
+	w.checkViews("login")
 	w.logIn(b)
 	for _, p := range browserPages {
 		w.open(strings.TrimSuffix(b.url, "/") + p.path)
 		if text := w.eval("document.querySelector('main').innerText"); !strings.Contains(text, p.holds) {
 			t.Errorf("%s does not say %q: %s", p.name, p.holds, text)
 		}
-		w.look(p.name)
+		w.checkViews(p.name)
 	}
 }
 
@@ -267,11 +267,11 @@ var views = []struct {
 	{"narrow-light", "light", 390},
 }
 
-// look checks the open page in all views.
-func (w *window) look(name string) {
+// checkViews checks the open page in all views.
+func (w *window) checkViews(name string) {
 	w.t.Helper()
 	for _, v := range views {
-		w.dress(v.width, v.theme)
+		w.setView(v.width, v.theme)
 		w.shoot(name + "-" + v.name)
 		for _, f := range w.flaws() {
 			w.t.Errorf("%s, %s: %s", name, v.name, f)
@@ -279,8 +279,8 @@ func (w *window) look(name string) {
 	}
 }
 
-// dress sets the width of the window and the theme of the system.
-func (w *window) dress(width int64, theme string) {
+// setView sets the width of the window and the theme of the system.
+func (w *window) setView(width int64, theme string) {
 	w.t.Helper()
 	w.do(chromedp.EmulateViewport(width, 900))
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The log is read backward in parts. It contains each change once, even where later changes
-// have replaced most entries.
+// The log is read backward in parts. It contains each change once, even if later changes have
+// replaced most entries.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -56,7 +56,7 @@ func TestRecall(t *testing.T) {
 			}
 			for _, c := range part.Changes {
 				if seen[c.URL] || c.Time.After(last.Time) && !last.Time.IsZero() {
-					t.Fatalf("%+v comes twice, or after %+v", c, last)
+					t.Fatalf("%+v occurs twice, or after %+v", c, last)
 				}
 				seen[c.URL], last = true, c
 				got[c.What]++
@@ -68,7 +68,7 @@ func TestRecall(t *testing.T) {
 		}
 		if what == "" {
 			if v.Site().Pages+10 != len(seen) {
-				t.Errorf("%d pages in the log of a site of %d and 10 that are gone", len(seen), v.Site().Pages)
+				t.Errorf("%d pages in the log of a site with %d pages and 10 deleted ones", len(seen), v.Site().Pages)
 			}
 			want[changeUpdated], want[changeAdded] = 30, v.Site().Pages-30
 		} else if what != changeRemoved {
@@ -92,6 +92,6 @@ func TestRecall(t *testing.T) {
 		}
 	}
 	if !part.Cut {
-		t.Errorf("what Compact has taken away is not told: %d changes", len(part.Changes))
+		t.Errorf("the page does not say that Compact removed changes: %d changes", len(part.Changes))
 	}
 }

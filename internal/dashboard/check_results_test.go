@@ -67,7 +67,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	policy := &millrace.Policy{
 		Terms: base + "terms", Contact: "mailto:rights@handbook.test",
 		Purposes:     map[millrace.Purpose]bool{millrace.Search: true, millrace.AITrain: false},
-		Requirements: millrace.Requirements{Attribution: true}, Rate: millrace.RateHints{PerSecond: 0.5, Note: "by night, more"},
+		Requirements: millrace.Requirements{Attribution: true}, Rate: millrace.RateHints{PerSecond: 0.5, Note: "more at night"},
 	}
 	o := &protocol.PublisherOptions{Auth: guarded, Policy: policy}
 	for _, proto := range protocols {
@@ -153,7 +153,7 @@ func TestCheckResults(t *testing.T) {
 			v := NewCheckResults()
 			start := time.Now()
 			<-v.run(t.Context(), 0, h.SiteOptions, h.Protocols)
-			t.Logf("all took %s", time.Since(start).Round(time.Millisecond))
+			t.Logf("all checks took %s", time.Since(start).Round(time.Millisecond))
 			for _, proto := range h.Protocols {
 				is, running := v.of(proto.Name)
 				if is == nil || is.Err != nil || !running.IsZero() {
@@ -195,7 +195,7 @@ func TestCheckResultsBeside(t *testing.T) {
 				continue
 			}
 			if missed := proto.Name == "arc" && !h.ExternalPages; is.Report.Failed() != missed {
-				t.Errorf("%s, beside: %t: %+v", proto.Name, h.ExternalPages, is.Report.Findings)
+				t.Errorf("%s, alongside: %t: %+v", proto.Name, h.ExternalPages, is.Report.Findings)
 			}
 			for _, f := range is.Report.Findings {
 				if h.ExternalPages && (strings.Contains(f.Rule, "/E.4/") || strings.Contains(f.Rule, "/E.11/")) {
@@ -266,13 +266,13 @@ func TestCheckResultsOfBrokenSites(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if is := runCheck(ctx, &s, h.Protocols[0]); is.Err == nil {
-		t.Error("a site that hangs has a verdict")
+		t.Error("a site that hangs has a result")
 	}
 	unpublished := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
 	s = *h.SiteOptions
 	s.Server = unpublished
 	if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil {
-		t.Error("what is not published has a verdict")
+		t.Error("a protocol that is not published has a result")
 	}
 }
 
@@ -283,7 +283,7 @@ func TestLoopAsksNobodyElse(t *testing.T) {
 	defer in.Close()
 	for _, u := range []string{"http://a.test/", "https://b.test/", "https://a.test:444/", "https://a.test.b.test/"} {
 		if _, err := in.client().Get(u); !errors.Is(err, check.ErrLimit) { //nolint:bodyclose // no body
-			t.Errorf("%s was asked: %v", u, err)
+			t.Errorf("a request was sent to %s: %v", u, err)
 		}
 	}
 	resp, err := in.client().Get("https://A.test/y")

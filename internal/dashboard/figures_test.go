@@ -91,7 +91,7 @@ func TestFigures(t *testing.T) {
 		t.Errorf("hours: %+v", c.Rows)
 	}
 	if f := ask(question{From: at(9, 0), Per: store.Day, Protocol: "scp"}); f.Total.Events != 1 || len(f.Bots) != 1 {
-		t.Errorf("of one protocol: %+v", f.Total)
+		t.Errorf("the figures of one protocol: %+v", f.Total)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestFleet(t *testing.T) {
 	body := v.ask(http.MethodGet, "/fleet", nil).Body.String()
 	for _, want := range []string{"104,321", "1m15s", "1h6m40s", "1,290", "61 GB", "587 kB", "2,345,678", "900", "&lt;b&gt;x", "gone.example", "2001:db8:1234:5678::/64", "timeout-answer&lt;i&gt;", "1,200"} {
 		if !strings.Contains(body, want) {
-			t.Errorf("there is no %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if strings.Contains(body, "\x1b") || !strings.Contains(v.ask(http.MethodGet, "/", nil).Body.String(), `href="/dashboard/fleet"`) {

@@ -24,7 +24,7 @@ func TestLags(t *testing.T) {
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
 	for _, want := range []string{"umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", `id="lags"`} {
 		if !strings.Contains(body, want) {
-			t.Errorf("there is no %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if strings.Contains(body, "\x1b") || strings.Count(body, `id="lags"`) != 1 {

@@ -129,7 +129,7 @@ func TestLogin(t *testing.T) {
 
 	// A second login ends the first session and begins another one.
 	if w := v.ask(http.MethodGet, "/login", nil); w.Code != http.StatusSeeOther {
-		t.Errorf("the login of who is in: %d", w.Code)
+		t.Errorf("a login with a session: %d", w.Code)
 	}
 	stolen := maps.Clone(v.cookies)
 	delete(v.cookies, secureSession)
@@ -141,7 +141,7 @@ func TestLogin(t *testing.T) {
 	}
 	thief := *v
 	if thief.cookies = stolen; thief.in() {
-		t.Error("the session from before the second login lives")
+		t.Error("the first session is valid after the second login")
 	}
 
 	// After the logout, the cookie is invalid.
@@ -150,7 +150,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("logout: %d", w.Code)
 	}
 	if thief.cookies = stolen; thief.in() {
-		t.Error("a stolen cookie is good after the logout")
+		t.Error("a stolen cookie is valid after the logout")
 	}
 }
 
@@ -185,7 +185,7 @@ func TestForeignForms(t *testing.T) {
 		}},
 		{"a frame", good, 403, func(r *http.Request) { r.Header.Set("Sec-Fetch-Dest", "iframe") }},
 		{"a script of the site", good, 403, func(r *http.Request) { r.Header.Set("Sec-Fetch-Dest", "empty") }},
-		{"what a service worker of the site's is given", good, 403, func(r *http.Request) {
+		{"a request of a service worker of the site", good, 403, func(r *http.Request) {
 			r.Header.Set("Sec-Fetch-Dest", "document")
 			r.Header.Set("Service-Worker-Navigation-Preload", "true")
 		}},
@@ -196,7 +196,7 @@ func TestForeignForms(t *testing.T) {
 			t.Errorf("%s: %d", tt.name, w.Code)
 		}
 		if !v.in() {
-			t.Fatalf("%s: it has logged out", tt.name)
+			t.Fatalf("%s: the session has ended", tt.name)
 		}
 	}
 	// Login forms without a cookie, and with the cookie of another browser.
@@ -206,7 +206,7 @@ func TestForeignForms(t *testing.T) {
 	for _, cookies := range []map[string]string{{}, {securePrefix + formCookie: "planted"}} {
 		stranger.cookies = cookies
 		if w := stranger.ask(http.MethodPost, "/login", url.Values{"password": {boardPassword}, "csrf": {token}}); w.Code != http.StatusForbidden || stranger.cookies[secureSession] != "" {
-			t.Errorf("a form with %v lets in: %d", cookies, w.Code)
+			t.Errorf("a form with %v was accepted: %d", cookies, w.Code)
 		}
 	}
 }
@@ -283,7 +283,7 @@ func TestCookies(t *testing.T) {
 			continue // no login form
 		}
 		if m == nil {
-			t.Errorf("%s: there is no form", tt.host)
+			t.Errorf("%s: the page has no form", tt.host)
 			continue
 		}
 		w := v.ask(http.MethodPost, "/login", url.Values{"password": {boardPassword}, "csrf": {m[1]}}, func(r *http.Request) { maps.Copy(r.Header, tt.header) })
@@ -340,12 +340,12 @@ func TestAttempts(t *testing.T) {
 		}
 	}
 	if w := v.logIn(boardPassword); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "15" {
-		t.Errorf("one more: %d, again after %q", w.Code, w.Header().Get("Retry-After"))
+		t.Errorf("one attempt more: %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 	}
 	owner, _ := newGuest(t, v.d.sessions, cheap())
 	owner.from = "[2001:db8::1]:0"
 	if w := owner.logIn(boardPassword); w.Code != http.StatusSeeOther {
-		t.Errorf("somebody else: %d", w.Code)
+		t.Errorf("another client: %d", w.Code)
 	}
 	clock.now = clock.now.Add(clientEvery)
 	if w := v.logIn("wrong"); w.Code != http.StatusForbidden {
@@ -361,11 +361,11 @@ func TestAttempts(t *testing.T) {
 		}
 	}
 	if late < allBurst {
-		t.Errorf("%d of %d were let try", 3*allBurst-late, 3*allBurst)
+		t.Errorf("%d of %d attempts were allowed", 3*allBurst-late, 3*allBurst)
 	}
 	owner.cookies, owner.from = map[string]string{}, "[2001:db8::2]:0" // same network
 	if w := owner.logIn(boardPassword); w.Code != http.StatusSeeOther {
-		t.Errorf("the owner, while strangers try: %d", w.Code)
+		t.Errorf("the owner, while unknown clients try: %d", w.Code)
 	}
 
 	// The number of requests that wait for a hash is bounded.
@@ -373,11 +373,11 @@ func TestAttempts(t *testing.T) {
 		v.d.sessions.waiting <- struct{}{}
 	}
 	if w := owner.ask(http.MethodGet, "/logout", nil); w.Code == http.StatusTooManyRequests {
-		t.Error("pages wait for hashes")
+		t.Error("a page waited for a hash")
 	}
 	owner.cookies = map[string]string{}
 	if w := owner.logIn(boardPassword); w.Code != http.StatusTooManyRequests {
-		t.Errorf("one more than wait: %d", w.Code)
+		t.Errorf("one request above the limit: %d", w.Code)
 	}
 }
 
@@ -406,7 +406,7 @@ func TestManyClients(t *testing.T) {
 		now = now.Add(100 * time.Millisecond)
 		attempt([16]byte{0x20, 1, byte(i >> 16), byte(i >> 8), byte(i)})
 		if n := len(counted().Clients); n > 2*allBurst+maxKnown {
-			t.Fatalf("%d clients are kept", n)
+			t.Fatalf("%d clients are stored", n)
 		}
 	}
 	for i := range 3 * maxKnown {
@@ -418,7 +418,7 @@ func TestManyClients(t *testing.T) {
 	// A known client has its own limit, however many clients there are.
 	for i := range clientBurst + 1 {
 		if wait := attempt([16]byte{0x20, 1, 9, 3*maxKnown - 1}); wait > 0 != (i == clientBurst) {
-			t.Errorf("attempt %d of a client that is known waits %s", i+1, wait)
+			t.Errorf("attempt %d of a known client waits %s", i+1, wait)
 		}
 	}
 	for range 2 * maxSessions {
@@ -449,25 +449,25 @@ func TestSessions(t *testing.T) {
 	}
 	v, c := begin()
 	if c.now = c.now.Add(sessionIdle + time.Second); v.in() {
-		t.Error("an unused session lasts")
+		t.Error("an unused session does not end")
 	}
 	v, c = begin()
 	for range int(sessionMost/time.Hour) - 1 {
 		if c.now = c.now.Add(time.Hour); !v.in() {
-			t.Fatal("it ends although somebody uses it")
+			t.Fatal("a session in use has ended")
 		}
 	}
 	if c.now = c.now.Add(time.Hour + time.Second); v.in() {
-		t.Error("it lasts longer than a day")
+		t.Error("a session lasts longer than a day")
 	}
 	v, c = begin()
 	if c.now = c.now.Add(-time.Hour); v.in() {
-		t.Error("it was begun in the future")
+		t.Error("a session that began in the future is valid")
 	}
 	v, _ = begin()
 	next, _ := newGuest(t, v.d.sessions, hash)
 	if next.cookies = v.cookies; !next.in() {
-		t.Error("a new configuration ends it")
+		t.Error("a new configuration ended the session")
 	}
 	hash2, err := HashPassword("another")
 	if err != nil {
@@ -475,7 +475,7 @@ func TestSessions(t *testing.T) {
 	}
 	other, _ := newGuest(t, v.d.sessions, hash2)
 	if other.cookies = v.cookies; other.in() {
-		t.Error("it lasts although the password is another one")
+		t.Error("a session is valid after the password has changed")
 	}
 }
 
@@ -502,14 +502,14 @@ func TestReplicas(t *testing.T) {
 	two.cookies = one.cookies
 	form := url.Values{"password": {boardPassword}, "csrf": {one.token("/login")}}
 	if w := two.ask(http.MethodPost, "/login", form); w.Code != http.StatusSeeOther || !one.in() || !two.in() {
-		t.Fatalf("log in at another replica: %d", w.Code)
+		t.Fatalf("a login at another replica: %d", w.Code)
 	}
 	if w := one.ask(http.MethodPost, "/policy/revoke", url.Values{"csrf": {two.token("/")}, "name": {"none"}}); w.Code != http.StatusNotFound {
 		t.Errorf("a form of another replica: %d", w.Code)
 	}
 	one.ask(http.MethodPost, "/logout", url.Values{"csrf": {two.token("/")}})
 	if two.in() {
-		t.Error("a session that has ended lasts at another replica")
+		t.Error("a session that has ended is valid at another replica")
 	}
 	one.cookies, two.cookies = map[string]string{}, map[string]string{}
 	one.from, two.from = "192.0.2.99:1", "192.0.2.99:2"

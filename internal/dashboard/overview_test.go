@@ -79,7 +79,7 @@ func TestOverviewReplicas(t *testing.T) {
 		body := v.ask(http.MethodGet, "/", nil).Body.String()
 		for _, text := range []string{"one/1/A", "two/1/B", "v9.1", "v9.2"} {
 			if strings.Contains(body, text) != (n > 1) {
-				t.Errorf("%d replicas: %s is missing, or should be", n, text)
+				t.Errorf("%d replicas: %s is missing, or should not be shown", n, text)
 			}
 		}
 	}

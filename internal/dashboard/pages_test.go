@@ -137,7 +137,7 @@ func (v *surfer) holds(body string, want ...string) {
 	v.t.Helper()
 	for _, s := range want {
 		if !strings.Contains(body, s) {
-			v.t.Errorf("no %q in\n%s", s, body)
+			v.t.Errorf("%q is missing in\n%s", s, body)
 		}
 	}
 }
@@ -181,12 +181,12 @@ func TestPages(t *testing.T) {
 	v.holds(v.get("pages", "q", "/nothing-like-this"), emptyList)
 	v.holds(v.get("pages", "order", byChange, "after", "/no-such-page.html"), badMessage)
 	if got := rows(v.get("pages", "order", byTraffic)); len(got) == 0 || got[0] == "/many-00.html" {
-		t.Errorf("read most: %q", got)
+		t.Errorf("most read: %q", got)
 	}
 	hostile := v.get("pages", "q", "hostile")
 	v.holds(hostile, "A &lt;script&gt;alert(1)&lt;/script&gt; \ufffd page")
 	if strings.Contains(hostile, "<script>alert") || strings.Contains(hostile, "\u202e") {
-		t.Error("a title is not shown as it is")
+		t.Error("a title is not shown as text")
 	}
 }
 
@@ -223,7 +223,7 @@ func TestPageForms(t *testing.T) {
 		v.holds(v.get("page", "url", "/about/", "as", asHTML), emptyList)
 		v.holds(v.get("page", "url", "/about/", "as", asRules), emptyList)
 		if status, _ := v.read(v.client.Get(b.url + "page?url=/no-such-page")); status != http.StatusNotFound {
-			t.Errorf("what is not there: %d", status)
+			t.Errorf("a missing page: %d", status)
 		}
 	}
 }
@@ -239,14 +239,14 @@ func TestPageRules(t *testing.T) {
 	tried := v.get("page", "url", "/promo.html", "as", asRules, "keep", "", "drop", ".promo\n\n .nowhere ")
 	v.holds(tried, "<del>Buy a wheel of ours today, and get a second one for nothing at all.</del>", "<code>drop .nowhere</code>", "Save rules", "  - &#34;.promo&#34;")
 	if o.saved != 0 {
-		t.Fatal("trying has saved")
+		t.Fatal("a trial saved the rules")
 	}
 	v.holds(v.get("page", "url", "/promo.html", "as", asRules, "drop", "a:hover"), `&#34;a:hover&#34;`, badMessage)
 	v.holds(v.get("page", "url", "/promo.html", "as", asRules, "drop", "html"), `<div class="tile bad">`)
 	if status, body := v.post("page/rules", "", "url", "/promo.html", "drop", ".promo"); status != http.StatusForbidden || o.saved != 0 {
 		t.Errorf("without a token: %d\n%s", status, body)
 	}
-	o.fail = fmt.Errorf("millrace.yaml: %w: it is not as it was", millrace.ErrConflict)
+	o.fail = fmt.Errorf("millrace.yaml: %w: the file has changed", millrace.ErrConflict)
 	if status, body := v.post("page/rules", tried, "url", "/promo.html", "drop", ".promo"); status != http.StatusConflict || !strings.Contains(body, badMessage) || !strings.Contains(body, "millrace.yaml") {
 		t.Errorf("%d\n%s", status, body)
 	}
@@ -285,7 +285,7 @@ func TestTrialWithoutOriginals(t *testing.T) {
 	if err != nil || got.Page != nil || got.Missing == 0 || len(got.Others) == 0 || got.Changed() == 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	failure := errors.New("the disk is gone")
+	failure := errors.New("the disk has failed")
 	o.Original = func(context.Context, millrace.Ref) ([]byte, *extract.Options, error) { return nil, nil, failure }
 	if got, err := o.try(t.Context(), view, page, &o.rules, nil, []string{"h2"}); !errors.Is(err, failure) {
 		t.Errorf("%+v, %v", got, err)
@@ -323,7 +323,7 @@ func TestDiff(t *testing.T) {
 	} {
 		before, after := diff(lines(c.before), lines(c.after))
 		if len(c.before) > 1000 {
-			continue // only tests that diff ends
+			continue // checks only that diff returns
 		}
 		if write(before) != c.was || write(after) != c.is {
 			t.Errorf("%q, %q: %q, %q", c.before, c.after, write(before), write(after))

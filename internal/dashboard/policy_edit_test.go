@@ -40,15 +40,15 @@ func TestPolicyForms(t *testing.T) {
 		want  map[string]any
 		none  bool
 	}{
-		"policy as it is": {path: "policy/save", form: policy, none: true},
+		"unchanged policy": {path: "policy/save", form: policy, none: true},
 		"policy": {
 			path: "policy/save", form: policy, set: map[string]string{"purposes.search": unset, "purposes.ai-train": allowed, "requirements.attribution": "", "terms": "", "contact": "a@b.test", "requirements.link-back": "1"},
 			want: map[string]any{"purposes.search": nil, "purposes.ai-train": true, "requirements.attribution": nil, "terms": nil, "contact": "a@b.test", "requirements.link-back": true},
 		},
-		"bots as they are": {path: "policy/bots", form: bots, none: true},
-		"bots":             {path: "policy/bots", form: bots, set: map[string]string{"rule-training": "402", "rule-search": "allow"}, lists: []string{"GPTBot=2/s", "training=402", "search=allow"}},
-		"no rules":         {path: "policy/bots", form: bots, set: map[string]string{"rule-training": "", "rule-GPTBot": ""}, lists: []string{}},
-		"one more":         {path: "policy/bots", form: bots, set: map[string]string{"name": " CCBot ", "action": "403"}, lists: []string{"GPTBot=2/s", "training=403", "CCBot=403"}},
+		"unchanged rules for bots": {path: "policy/bots", form: bots, none: true},
+		"bots":                     {path: "policy/bots", form: bots, set: map[string]string{"rule-training": "402", "rule-search": "allow"}, lists: []string{"GPTBot=2/s", "training=402", "search=allow"}},
+		"no rules":                 {path: "policy/bots", form: bots, set: map[string]string{"rule-training": "", "rule-GPTBot": ""}, lists: []string{}},
+		"one more":                 {path: "policy/bots", form: bots, set: map[string]string{"name": " CCBot ", "action": "403"}, lists: []string{"GPTBot=2/s", "training=403", "CCBot=403"}},
 	} {
 		saved = nil
 		form := maps.Clone(c.form)
@@ -92,7 +92,7 @@ func TestPolicyForms(t *testing.T) {
 		}
 		for _, s := range c.want {
 			if !strings.Contains(body, s) {
-				t.Errorf("%s: no %q in\n%s", c.path, s, body)
+				t.Errorf("%s: %q is missing in\n%s", c.path, s, body)
 			}
 		}
 	}

@@ -52,11 +52,11 @@ func TestServicePagesOfNothing(t *testing.T) {
 	token := v.token("/protocols")
 	for _, path := range []string{"/policy/keys", "/policy/revoke"} {
 		if w := v.ask(http.MethodPost, path, url.Values{"csrf": {token}, "name": {"x"}, "read": {"1"}}); w.Code != http.StatusNotFound {
-			t.Errorf("a site without keys answers %s with %d", path, w.Code)
+			t.Errorf("a site without keys responds to %s with %d", path, w.Code)
 		}
 	}
 	if w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}, "protocol": {"gopher"}}); w.Code != http.StatusNotFound {
-		t.Errorf("a protocol that there is not is checked: %d", w.Code)
+		t.Errorf("an unknown protocol is checked: %d", w.Code)
 	}
 }
 
@@ -107,12 +107,12 @@ func TestServicePagesOfStrangers(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "\u202e") || strings.Contains(body, "\a") || strings.Contains(body, `<script>"`) {
-			t.Errorf("%s shows strangers' text as it came: %s", path, body)
+			t.Errorf("%s does not escape text from clients: %s", path, body)
 		}
 	}
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
 	if !strings.Contains(body, "1 of 3") || strings.Count(body, `data-label="Pages"`) != 1 {
-		t.Errorf("what is wrong with 250 pages is not one reason in three parts: %s", body)
+		t.Errorf("the problem of 250 pages is not shown as one reason in three parts: %s", body)
 	}
 	for _, path := range []string{"/changes?before=x", "/changes?before=-1", "/changes?before=99999999999999999999999", "/errors?part=0", "/errors?part=x"} {
 		if w := v.ask(http.MethodGet, path, nil); w.Code != http.StatusBadRequest {
@@ -121,13 +121,13 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	}
 	token := v.token("/policy")
 	for name, form := range map[string]url.Values{
-		"no name":            {"read": {"1"}},
-		"no right":           {"name": {"x"}},
-		"a day that is over": {"name": {"x"}, "read": {"1"}, "expires": {"2020-01-01"}},
-		"no day":             {"name": {"x"}, "read": {"1"}, "expires": {"tomorrow"}},
-		"a key for a name":   {"name": {store.KeyPrefix + "abc"}, "read": {"1"}},
-		"control characters": {"name": {"a\x00b"}, "read": {"1"}},
-		"a name too long":    {"name": {strings.Repeat("x", store.MaxKeyName+1)}, "read": {"1"}},
+		"no name":                  {"read": {"1"}},
+		"no right":                 {"name": {"x"}},
+		"a day in the past":        {"name": {"x"}, "read": {"1"}, "expires": {"2020-01-01"}},
+		"no day":                   {"name": {"x"}, "read": {"1"}, "expires": {"tomorrow"}},
+		"a key in place of a name": {"name": {store.KeyPrefix + "abc"}, "read": {"1"}},
+		"control characters":       {"name": {"a\x00b"}, "read": {"1"}},
+		"a name too long":          {"name": {strings.Repeat("x", store.MaxKeyName+1)}, "read": {"1"}},
 	} {
 		form.Set("csrf", token)
 		if w := v.ask(http.MethodPost, "/policy/keys", form); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), badMessage) {
@@ -135,14 +135,14 @@ func TestServicePagesOfStrangers(t *testing.T) {
 		}
 	}
 	if w := v.ask(http.MethodPost, "/policy/keys", url.Values{"name": {"y"}, "read": {"1"}}); w.Code != http.StatusForbidden {
-		t.Errorf("a form without a token makes a key: %d", w.Code)
+		t.Errorf("a form without a token creates a key: %d", w.Code)
 	}
 	w := v.ask(http.MethodPost, "/policy/keys", url.Values{"csrf": {token}, "name": {"y"}, "update": {"1"}, "expires": {"2026-12-24"}})
 	if w.Code != http.StatusOK || strings.Count(w.Body.String(), store.KeyPrefix) != 1 {
-		t.Errorf("no key is shown once: %d %s", w.Code, w.Body)
+		t.Errorf("the new key is not shown: %d %s", w.Code, w.Body)
 	}
 	if w := v.ask(http.MethodPost, "/policy/keys", url.Values{"csrf": {token}, "name": {"y"}, "read": {"1"}}); w.Code != http.StatusConflict {
-		t.Errorf("two keys of one name: %d", w.Code)
+		t.Errorf("two keys with one name: %d", w.Code)
 	}
 	for range 2 { // the second time, the key is already revoked
 		if w := v.ask(http.MethodPost, "/policy/revoke", url.Values{"csrf": {token}, "name": {"y"}}); w.Code != http.StatusSeeOther {
@@ -177,11 +177,11 @@ func TestHashedSearches(t *testing.T) {
 	}
 	record("#fedcba")
 	if says() {
-		t.Error("a query with a # is taken for a hash")
+		t.Error("a query with a # is shown as a hash")
 	}
 	record("#0123456789abcdef01234567", "#0123456789abcdef01234567")
 	if !says() {
-		t.Error("a hash is not said to be one")
+		t.Error("the page does not say that the query is a hash")
 	}
 }
 
@@ -208,15 +208,15 @@ func TestCheckGoesOn(t *testing.T) {
 	<-come
 	w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}})
 	if w.Code != http.StatusSeeOther {
-		t.Errorf("asked while it goes on: %d", w.Code)
+		t.Errorf("started while a check runs: %d", w.Code)
 	}
 	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Count(body, " disabled>Check") != len(h.Protocols)+1 {
-		t.Errorf("the page does not say that a check goes on: %s", body)
+		t.Errorf("the page does not say that a check is running: %s", body)
 	}
 	close(leave)
 	<-first
 	if body := v.ask(http.MethodGet, "/protocols", nil).Body.String(); strings.Contains(body, " disabled>Check") {
-		t.Errorf("the page has no verdict: %s", body)
+		t.Errorf("the page has no result: %s", body)
 	}
 }
 
@@ -237,14 +237,14 @@ func TestCheckResultsOutliveConfiguration(t *testing.T) {
 		n := 0
 		for _, at := range reply.Data.(*protocolsPage).Protocols {
 			if at.Check == nil {
-				t.Errorf("%s has no verdict", at.Name)
+				t.Errorf("%s has no result", at.Name)
 			}
 			if at.BeforeReload {
 				n++
 			}
 		}
 		if n != want {
-			t.Errorf("%d verdicts are from before, want %d", n, want)
+			t.Errorf("%d results are from the previous configuration, want %d", n, want)
 		}
 	}
 	before(0)
@@ -259,7 +259,7 @@ func TestCheckResultsOutliveConfiguration(t *testing.T) {
 	before(2)
 	token := v.token("/protocols")
 	if w := v.ask(http.MethodPost, "/protocols", url.Values{"csrf": {token}, "protocol": {h.Protocols[0].Name}}); w.Code != http.StatusSeeOther {
-		t.Errorf("asked for a verdict: %d", w.Code)
+		t.Errorf("a request for a check: %d", w.Code)
 	}
 	before(1)
 }

@@ -62,7 +62,7 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%d entries: %d bytes, want at most %d", n, len(body), want)
 		}
 		if again, err := e.Encode(before, id, after); err != nil || !bytes.Equal(again, body) {
-			t.Errorf("%d entries: another result the second time: %v", n, err)
+			t.Errorf("%d entries: a different result the second time: %v", n, err)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestBadBody(t *testing.T) {
 		bad := bytes.Clone(body)
 		bad[i] ^= 0x10
 		if got, err := decode(bad, before, id); err == nil && !bytes.Equal(got, after) {
-			t.Errorf("byte %d is changed, and the result is wrong", i)
+			t.Errorf("a change of byte %d causes a wrong result", i)
 		}
 	}
 	if _, err := decode([]byte("plain text"), before, id); !errors.Is(err, ErrCoding) {

@@ -67,7 +67,7 @@ func TestNames(t *testing.T) {
 			}
 		}
 		if got, _ := doc.Wanting(base, named(doc, "/~example.com/postDOC")); slices.Contains(got, base+"post") {
-			t.Errorf("a page of the site goes by another site's name: %q", got)
+			t.Errorf("a page of the site has the name of another site's page: %q", got)
 		}
 	}
 }

@@ -126,8 +126,8 @@ func TestArtifactsFail(t *testing.T) {
 	}
 }
 
-// Lag returns the age of a change that cannot be published, also after another attempt
-// and another change. After publication, it returns the delay.
+// Lag returns the age of a change that cannot be published, even after another attempt and another
+// change. After publication, it returns the delay.
 func TestLag(t *testing.T) {
 	site, artifacts := tall(), &hooked{Store: newArtifacts()}
 	var now time.Time
@@ -136,7 +136,7 @@ func TestLag(t *testing.T) {
 	want := func(what string, last, waiting time.Duration) {
 		t.Helper()
 		if l, w := s.Lag(); l != last || w != waiting {
-			t.Errorf("%s: the last took %v and one waits for %v, want %v and %v", what, l, w, last, waiting)
+			t.Errorf("%s: the last delay is %v and a change waits for %v, want %v and %v", what, l, w, last, waiting)
 		}
 	}
 	want("at first", 0, 0)
@@ -159,7 +159,7 @@ func TestLag(t *testing.T) {
 	want("nothing new", time.Minute, 0)
 }
 
-// If all pages change in one batch, the edition is the same as a first one.
+// If all pages change in one batch, the edition equals a first edition.
 func TestEveryPageChanges(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)
@@ -190,7 +190,8 @@ func (c *slowClient) Write(b []byte) (int, error) {
 }
 
 // A client that reads a list for an hour gets the edition with which it started, even if every
-// page changes meanwhile: neither its server nor another one deletes the chunks of that edition.
+// page changes in the meantime: neither its server nor another one deletes the chunks of that
+// edition.
 func TestSlowClient(t *testing.T) {
 	for _, follower := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -219,7 +220,7 @@ func TestSlowClient(t *testing.T) {
 					t.Errorf("%d of %d bytes: %v", w.Body.Len(), len(want), err)
 				}
 				if took := time.Since(begun); took < time.Hour {
-					t.Errorf("it took %v", took)
+					t.Errorf("the response took %v", took)
 				}
 				done = true
 			})
@@ -291,7 +292,7 @@ func TestCollectWhileBuilding(t *testing.T) {
 			for url := range first.view(uint64(len(first.states) - 1)).m {
 				first.set(url, "")
 			}
-			first.set("/1", "nothing that it had is left")
+			first.set("/1", "no artifact of the earlier edition remains")
 			publish(t, one)
 			time.Sleep(2 * grace)
 			second, two := open("two/", artifacts)
@@ -300,7 +301,7 @@ func TestCollectWhileBuilding(t *testing.T) {
 			collector.before = func() error {
 				if calls++; calls == n+1 {
 					builder.Go(func() { publish(t, two) })
-					synctest.Wait() // until it has made its artifacts and waits for the lease
+					synctest.Wait() // wait until the publication has built its artifacts and waits for the lease
 				}
 				return nil
 			}

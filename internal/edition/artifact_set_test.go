@@ -108,7 +108,7 @@ func TestArtifactSet(t *testing.T) {
 	publish(t, s)
 	first := listed(t, s)
 	if len(first) != 3 || proto.made != 1 {
-		t.Fatalf("files %q, made %d times", first, proto.made)
+		t.Fatalf("files %q, built %d times", first, proto.made)
 	}
 	plain := ask(t, s, "GET", first[2], "Accept-Encoding", "gzip, br, zstd")
 	if !strings.HasPrefix(plain.Body.String(), "pages: 0020\n") {
@@ -125,7 +125,7 @@ func TestArtifactSet(t *testing.T) {
 			t.Errorf("header of the %s file: %v", coding, w.Header())
 		}
 		if got := decoded(t, coding, w.Body.Bytes()); got != plain.Body.String() {
-			t.Errorf("the %s file holds %q", coding, got)
+			t.Errorf("the %s file contains %q", coding, got)
 		}
 		if w := ask(t, s, "HEAD", first[i]); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") == "" || w.Header().Get("Content-Encoding") != coding {
 			t.Errorf("HEAD: %d %v", w.Code, w.Header())
@@ -149,11 +149,11 @@ func TestArtifactSet(t *testing.T) {
 		}
 	}
 
-	// A change makes new artifacts; the old ones stay as long as the protocol keeps them.
+	// A change creates new artifacts. The old ones stay as long as the protocol keeps them.
 	site.set("/1", "a longer text than before")
 	publish(t, s)
 	if got := listed(t, s); len(got) != 6 || !slices.Equal(got[:3], first) || proto.made != 2 {
-		t.Errorf("files after a change: %q, made %d times", got, proto.made)
+		t.Errorf("files after a change: %q, built %d times", got, proto.made)
 	}
 	for i, coding := range []string{"zstd", "gzip", ""} {
 		if w := ask(t, s, "GET", first[i]); w.Code != 200 || decoded(t, coding, w.Body.Bytes()) != plain.Body.String() {
@@ -177,13 +177,13 @@ func TestArtifactSet(t *testing.T) {
 		t.Fatalf("the hour is over: %t %v", changed, err)
 	}
 	if got := listed(t, s); len(got) != 3 || proto.made != 3 {
-		t.Errorf("files after an hour: %q, made %d times", got, proto.made)
+		t.Errorf("files after an hour: %q, built %d times", got, proto.made)
 	}
 	if h := ask(t, s, "GET", "/index.txt").Header(); h.Get("ETag") == index.Get("ETag") || h.Get("Last-Modified") <= index.Get("Last-Modified") {
 		t.Errorf("the index after an hour: %v, before %v", h, index)
 	}
 	if w := ask(t, s, "GET", first[0]); w.Code != 0 {
-		t.Errorf("a file that is over: %d", w.Code)
+		t.Errorf("a withdrawn file: %d", w.Code)
 	}
 	if err := s.collect(t.Context(), nil, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestFileLost(t *testing.T) {
 			for range 2 {
 				_, err := s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 				if status := millrace.Status(err); err == nil || status != http.StatusServiceUnavailable && !errors.Is(err, ErrBroken) {
-					t.Errorf("an answer without a file: %v", err)
+					t.Errorf("a response without a file: %v", err)
 				}
 			}
 			if w := ask(t, s, "GET", listed(t, s)[2]); w.Code != http.StatusOK {
@@ -220,7 +220,7 @@ func TestFileLost(t *testing.T) {
 			publish(t, s)
 			w := ask(t, s, "GET", path)
 			if w.Code != http.StatusOK || !strings.HasPrefix(decoded(t, "zstd", w.Body.Bytes()), "pages: 0020") {
-				t.Errorf("made again: %d", w.Code)
+				t.Errorf("after rebuilding: %d", w.Code)
 			}
 		})
 	}
@@ -242,13 +242,13 @@ func TestFileLostInGzip(t *testing.T) {
 				}
 				_, err := s.Serve(httptest.NewRecorder(), r)
 				if status := millrace.Status(err); err == nil || status != http.StatusServiceUnavailable && !errors.Is(err, ErrBroken) {
-					t.Errorf("%q: an answer without a file: %v", fields, err)
+					t.Errorf("%q: a response without a file: %v", fields, err)
 				}
 			}
 			publish(t, s)
 			for i, coding := range []string{"zstd", "gzip", ""} {
 				if w := ask(t, s, "GET", paths[i]); w.Code != http.StatusOK || decoded(t, coding, w.Body.Bytes()) != plain {
-					t.Errorf("made again: %d %s", w.Code, coding)
+					t.Errorf("after rebuilding: %d %s", w.Code, coding)
 				}
 			}
 		})
@@ -279,7 +279,7 @@ func decoded(t *testing.T, coding string, b []byte) string {
 
 var errNoLuck = errors.New("no luck")
 
-// A discarded artifact writer stores nothing, also if its protocol fails.
+// A discarded artifact writer stores nothing, even if its protocol fails.
 func TestArtifactSetFails(t *testing.T) {
 	s := newTestServer(t, newMemSite(3), &failingProtocol{}, nil)
 	if _, err := s.Publish(t.Context()); !errors.Is(err, errNoLuck) {
@@ -287,7 +287,7 @@ func TestArtifactSetFails(t *testing.T) {
 	}
 	for _, name := range stored(t, s) {
 		if strings.HasSuffix(name, artifactSuffix) {
-			t.Errorf("left behind: %s", name)
+			t.Errorf("stored: %s", name)
 		}
 	}
 }
@@ -304,7 +304,7 @@ func (*failingProtocol) Artifacts(ctx context.Context, _ millrace.View, _ time.T
 		return time.Time{}, err
 	}
 	if _, err := d.Finish(ctx, nil, millrace.Artifact{ETag: "x"}, []string{"none-such"}, func(_, sum string) string { return "/" + sum }); err == nil {
-		return time.Time{}, fmt.Errorf("a coding that does not exist was taken")
+		return time.Time{}, fmt.Errorf("an unknown coding was accepted")
 	}
 	return time.Time{}, errNoLuck
 }

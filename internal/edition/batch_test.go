@@ -78,7 +78,7 @@ func TestBatches(t *testing.T) {
 				// Building, the check before the swap, the retired edition, and collection, each at
 				// most twice because of deferred artifacts, and the deferred work.
 				if n := store.batches.Load() - before; n > 9 {
-					t.Errorf("an edit makes %d batches", n)
+					t.Errorf("an edit takes %d batches", n)
 				}
 			}
 			for _, e := range s.Current().large {

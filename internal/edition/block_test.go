@@ -29,7 +29,7 @@ func TestBlocks(t *testing.T) {
 			s.store(e, at, newRep(at, body, len(body)))
 		}
 		all = append(all, result{e, body})
-		if len(all) > 100 { // some old ones, and some new ones
+		if len(all) > 100 { // remove some old bodies, and some new ones
 			n := rnd.IntN(len(all))
 			release(all[n].e)
 			all[n] = all[len(all)-1]
@@ -59,7 +59,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for b := range blocks {
 		if b.live != 0 && b.reps != nil {
-			t.Errorf("%d bytes are counted of a block that nothing needs", b.live)
+			t.Errorf("%d bytes are counted for an unused block", b.live)
 		}
 	}
 }

@@ -51,10 +51,10 @@ func TestCacheBound(t *testing.T) {
 		}
 		s.DropCache()
 		if remaining, counted := heap()-before, s.cache.bytes(); counted != 0 || remaining > limit/8 {
-			t.Errorf("after it has forgotten: %d bytes counted, %d on the heap", counted, remaining)
+			t.Errorf("after the cache was cleared: %d bytes counted, %d on the heap", counted, remaining)
 		}
 		if w := ask(t, s, "GET", "/7.txt"); w.Code != 200 {
-			t.Errorf("after it has forgotten: %d", w.Code)
+			t.Errorf("after the cache was cleared: %d", w.Code)
 		}
 		runtime.KeepAlive(s)
 	}
@@ -138,7 +138,7 @@ func TestHammer(t *testing.T) {
 	if testing.Short() {
 		stop = time.Now().Add(200 * time.Millisecond)
 	}
-	// newest contains, for each page, a state that is certainly published.
+	// newest contains, for each page, a state that is already published.
 	newest := make([]atomic.Uint64, pages)
 	for i := range newest {
 		newest[i].Store(uint64(i + 1))
@@ -189,7 +189,7 @@ func TestHammer(t *testing.T) {
 					t.Errorf("validator %s of body %q", tag, body)
 				}
 				if seq, _ := strconv.ParseUint(form.FindStringSubmatch(body)[1], 10, 64); seq < atLeast {
-					t.Errorf("state %d, %d was published", seq, atLeast)
+					t.Errorf("state %d, but %d was already published", seq, atLeast)
 				}
 				not := ask(t, s, "GET", "/"+strconv.Itoa(n)+".txt", "If-None-Match", w.Header().Get("ETag"))
 				if not.Code != 304 && not.Code != 200 {
@@ -206,7 +206,7 @@ func TestHammer(t *testing.T) {
 			for _, e := range c.ring {
 				sum += e.cost
 				if bodyless := e.cost == e.memory(); e.clock != c || bodyless != (name == "bodyless") {
-					t.Errorf("shard %d: %s is on the wrong clock", i, e.key.path)
+					t.Errorf("shard %d: %s is in the wrong clock", i, e.key.path)
 				}
 			}
 			if sum != c.bytes {
@@ -214,7 +214,7 @@ func TestHammer(t *testing.T) {
 			}
 		}
 		if n := len(s.bodyless.ring) + len(s.bodies.ring); n != len(s.m) {
-			t.Errorf("shard %d has %d entries, %d on its clocks", i, len(s.m), n)
+			t.Errorf("shard %d has %d entries, %d in its clocks", i, len(s.m), n)
 		}
 	}
 }
@@ -247,6 +247,6 @@ func TestCacheCodings(t *testing.T) {
 		}
 	}
 	if has[identity] > 750 || has[gzipCoding] < 999 {
-		t.Errorf("%d of 1000 bodies that were not used and %d of those that were are left", has[identity], has[gzipCoding])
+		t.Errorf("%d of 1000 unused bodies and %d of the used ones remain", has[identity], has[gzipCoding])
 	}
 }

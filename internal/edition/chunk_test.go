@@ -120,7 +120,7 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if next.Tree != rebuilt.Tree || next.etag() != rebuilt.etag() {
-			t.Fatalf("round %d: %+v, built from nothing %+v", round, next.Tree, rebuilt.Tree)
+			t.Fatalf("round %d: %+v, built from scratch %+v", round, next.Tree, rebuilt.Tree)
 		}
 		for _, pair := range [][2]*tree{{&next.Tree, &now.Tree}, {&now.Tree, &next.Tree}} {
 			var want, got []string
@@ -138,7 +138,7 @@ func TestChunks(t *testing.T) {
 			}
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
-				t.Fatalf("round %d: %d branches beyond the other, want %d", round, len(got), len(want))
+				t.Fatalf("round %d: %d branches not in the other tree, want %d", round, len(got), len(want))
 			}
 		}
 		now = next
@@ -182,7 +182,7 @@ func checkBodies(t *testing.T, s *Server, l lines, c *chunked, rng *rand.Rand) {
 			t.Fatal(err)
 		}
 		if int64(full.Len()) != b.length() {
-			t.Fatalf("%d bytes, it says %d", full.Len(), b.length())
+			t.Fatalf("%d bytes, but size returned %d", full.Len(), b.length())
 		}
 		got := full.Bytes()
 		if coding == gzipCoding {
@@ -206,7 +206,7 @@ func checkBodies(t *testing.T, s *Server, l lines, c *chunked, rng *rand.Rand) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(part.Bytes(), full.Bytes()[from:from+n]) {
-				t.Fatalf("%s: bytes %d to %d are others", codingTable[coding].name, from, from+n)
+				t.Fatalf("%s: bytes %d to %d differ", codingTable[coding].name, from, from+n)
 			}
 		}
 	}

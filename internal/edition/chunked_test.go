@@ -127,7 +127,7 @@ func TestChunkLost(t *testing.T) {
 					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil)
 					r.Header.Set("Accept-Encoding", coding)
 					if _, err := s.Serve(httptest.NewRecorder(), r); millrace.Status(err) != http.StatusServiceUnavailable {
-						t.Errorf("an answer without a chunk: %v", err)
+						t.Errorf("a response without a chunk: %v", err)
 					}
 				}
 				if got := s.Damaged(); !slices.Equal(got, []string{"/list.txt"}) {
@@ -135,10 +135,10 @@ func TestChunkLost(t *testing.T) {
 				}
 				publish(t, s)
 				if got := s.Damaged(); len(got) > 0 {
-					t.Errorf("damaged, made again: %q", got)
+					t.Errorf("damaged after rebuilding: %q", got)
 				}
 				if got := ask(t, s, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
-					t.Errorf("%d bytes, made again", got.Body.Len())
+					t.Errorf("%d bytes after rebuilding", got.Body.Len())
 				}
 			})
 		}
@@ -207,7 +207,7 @@ func TestPublishAfterLoss(t *testing.T) {
 						}
 					}
 					for _, path := range append(s.Current().ArtifactPaths(), s.Current().Large()...) {
-						if starts && name != "damaged" { // which only a request detects
+						if starts && name != "damaged" { // the damage is detected only by a request
 							break
 						}
 						_, _ = s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
@@ -249,8 +249,8 @@ func TestPublishAfterLostNode(t *testing.T) {
 	}
 }
 
-// Collection deletes artifacts that no edition of the store needs, after the grace
-// period. It never deletes one that a builder has found or made meanwhile.
+// Collection deletes artifacts that no edition of the store needs, after the grace period. It
+// never deletes one that a builder has found or built in the meantime.
 func TestCollectChunks(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)
@@ -279,12 +279,12 @@ func TestCollectChunks(t *testing.T) {
 		return stored(t, s)
 	}
 	if got := collect(grace - time.Minute); !slices.Equal(got, second) {
-		t.Errorf("%d of %d artifacts are left within the grace", len(got), len(second))
+		t.Errorf("%d of %d artifacts remain within the grace period", len(got), len(second))
 	}
 	if got := collect(grace + time.Minute); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {
-		t.Errorf("%d artifacts are left, %d are needed", len(got), len(needed))
+		t.Errorf("%d artifacts remain, %d are needed", len(got), len(needed))
 	}
-	// An edition that equals an earlier one builds the deleted artifacts again.
+	// For an edition that equals an earlier one, the deleted artifacts are built again.
 	site.set("/x", strings.Repeat("the water comes down to the wheel ", 51))
 	publish(t, s)
 	if got := ask(t, s, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {

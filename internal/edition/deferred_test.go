@@ -22,7 +22,7 @@ import (
 // view.
 type deferringProtocol struct {
 	memProtocol
-	begun chan struct{} // if not nil, receives a value when an artifact is begun
+	begun chan struct{} // if not nil, receives a value when building an artifact begins
 	end   chan struct{} // sends a value to end the artifact
 }
 
@@ -75,7 +75,7 @@ func TestDeferredFiles(t *testing.T) {
 			t.Error("a publication waits for a deferred file")
 		}
 		if w := ask(t, s, "GET", "/index.txt"); w.Body.Len() > 0 {
-			t.Errorf("named before it is made: %s", w.Body)
+			t.Errorf("listed before it is built: %s", w.Body)
 		}
 		proto.end <- struct{}{}
 		<-proto.begun // for the second
@@ -156,7 +156,7 @@ func TestDeferredBrotli(t *testing.T) {
 	ask(t, s, "GET", "/list.txt", "Accept-Encoding", "gzip")
 	work()
 	if got := coding(s); got != "gzip" {
-		t.Errorf("before it was asked for: %q", got)
+		t.Errorf("before a request for it: %q", got)
 	}
 	work()
 	other := serverIn(t, site, listProtocol{}, artifacts, nil)
@@ -164,7 +164,7 @@ func TestDeferredBrotli(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := coding(s), coding(other); a != "br" || b != "br" {
-		t.Errorf("after: %q, and %q of another process", a, b)
+		t.Errorf("after the request: %q, and %q from another process", a, b)
 	}
 	s.listedAt = time.Time{}
 	if err := s.collect(t.Context(), nil, time.Now().Add(2*unknownFor*grace)); err != nil {
@@ -242,11 +242,11 @@ func TestDeferredBrotliLost(t *testing.T) {
 		t.Errorf("%s", w.Header())
 	}
 	if made := s.made(); !made.empty() {
-		t.Error("it is still to be published")
+		t.Error("the lost form is still pending")
 	}
 }
 
-// Deferred work uses a tenth of a processor at most.
+// Deferred work uses at most a tenth of a processor.
 func TestDeferredPace(t *testing.T) {
 	var jobs []time.Time
 	synctest.Test(t, func(t *testing.T) {

@@ -79,7 +79,7 @@ func drain(t *testing.T, s *Server) {
 	}
 }
 
-// While a request works, others get cached documents that are coded against a dictionary.
+// While a request is processed, others get cached documents that are coded against a dictionary.
 func TestDictionaryTurn(t *testing.T) {
 	site := newMemSite(2)
 	site.set("/1", noise(5000))
@@ -108,7 +108,7 @@ func TestDictionaryTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if coding, err := ask(); err == nil {
-			t.Errorf("%q was coded without a turn", coding)
+			t.Errorf("a response in %q was coded without a turn", coding)
 		}
 		works.Leave()
 		if coding, err := ask(); coding != dcz.Name || err != nil {
@@ -242,7 +242,7 @@ func TestDamagedDictionary(t *testing.T) {
 	}
 }
 
-// What a client cannot or must not get is never sent.
+// The server never sends a coding that a client cannot decode or must not get.
 func TestNoDictionary(t *testing.T) {
 	site := newMemSite(2)
 	text := noise(20_000)
@@ -257,7 +257,7 @@ func TestNoDictionary(t *testing.T) {
 	publish(t, s)
 	held, unrelated := dcz.Sum(first).Field(), dcz.Sum(other).Field()
 	if w := ask(t, s, http.MethodGet, "/1.txt", "Accept-Encoding", "br, dcz;q=0.1", dcz.Available, held); w.Header().Get("Content-Encoding") != dcz.Name {
-		t.Fatalf("the control: %v", w.Header())
+		t.Fatalf("without changes to the request: %v", w.Header())
 	}
 	for name, fields := range map[string][]string{
 		"no dcz":           {"Accept-Encoding", "br, gzip", dcz.Available, held},
@@ -348,7 +348,7 @@ func TestDictionaryFile(t *testing.T) {
 	}
 	c.tag = ""
 	if w, _, _ := c.get(t, file("")); w.Header().Get("Content-Encoding") != "" {
-		t.Errorf("coded against a file that is no dictionary: %v", w.Header())
+		t.Errorf("coded against a file that is not a dictionary: %v", w.Header())
 	}
 }
 
@@ -387,7 +387,7 @@ func TestDictionariesCollected(t *testing.T) {
 	})
 }
 
-// Chromium holds the first version, and decodes the second one with it.
+// Chromium stores the first version, and decodes the second one with it.
 func TestRealBrowser(t *testing.T) {
 	chromium := testkit.Real(t, "chromium|chromium-browser|google-chrome")
 	site := newMemSite(2)

@@ -63,13 +63,13 @@ func TestConfigurationMovesDates(t *testing.T) {
 	}
 	is, err := http.ParseTime(modified(second, "/odd.txt"))
 	if err != nil || !is.After(was) {
-		t.Errorf("a list that has changed is of %v, and was of %v (%v)", is, was, err)
+		t.Errorf("the date of a changed list is %v, and was %v (%v)", is, was, err)
 	}
 	if got := modified(second, "/even.txt"); got != even {
-		t.Errorf("a list that has not changed is of %s, and was of %s", got, even)
+		t.Errorf("the date of an unchanged list is %s, and was %s", got, even)
 	}
 	if rec := ask(t, second, "GET", "/odd.txt", "If-Modified-Since", odd); rec.Code != http.StatusOK {
-		t.Errorf("who has the old list gets %d", rec.Code)
+		t.Errorf("a client with the old list gets %d", rec.Code)
 	}
 	// Another process with the same options serves the same documents.
 	third := newTestServer(t, site, &headed{line: "a new option\n"}, &Options{Key: "two"})
@@ -77,7 +77,7 @@ func TestConfigurationMovesDates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := modified(third, "/odd.txt"); got != is.Format(http.TimeFormat) {
-		t.Errorf("one process says %s, the other %s", is.Format(http.TimeFormat), got)
+		t.Errorf("one process returns %s, the other %s", is.Format(http.TimeFormat), got)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestConfigurationFollows(t *testing.T) {
 		}
 		ed := follower.Current()
 		if follower.checkForChanges(t.Context()); follower.Current() != ed {
-			t.Error("built again without a change")
+			t.Error("rebuilt without a change")
 		}
 	}
 }
@@ -130,9 +130,8 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 	}
 }
 
-// Another version of the program serves the edition of the old one, until it publishes one with
-// documents of its own. The artifacts stay. While both versions run, each serves the editions
-// of the other.
+// Another version of the program serves the edition of the old one, until it publishes its own
+// documents. The artifacts stay. While both versions run, each serves the editions of the other.
 func TestVersionKeepsFiles(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	old := serverIn(t, site, &artifactProtocol{}, dir, &Options{Version: "1"})
@@ -170,8 +169,8 @@ func TestVersionKeepsFiles(t *testing.T) {
 	}
 }
 
-// If two configurations publish in turns, each continues its own documents. After an edit, each of
-// them builds only the changed parts.
+// If two configurations publish alternately, each continues its own documents. After an edit, each
+// of them builds only the changed parts.
 func TestConfigurationsContinue(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	one := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
@@ -190,10 +189,10 @@ func TestConfigurationsContinue(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s.Current().manifest.Key != s.key {
-				t.Errorf("%s serves the documents of %s", s.key, s.Current().manifest.Key)
+				t.Errorf("process %s serves the documents of %s", s.key, s.Current().manifest.Key)
 			}
 			if got := ask(t, s, "GET", "/even.txt").Header().Get("Last-Modified"); got != even[s] {
-				t.Errorf("a list that has not changed is of %s, and was of %s", got, even[s])
+				t.Errorf("the date of an unchanged list is %s, and was %s", got, even[s])
 			}
 		}
 	}

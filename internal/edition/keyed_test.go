@@ -100,7 +100,7 @@ func keyedForm(t *testing.T, own string) {
 				}
 			}
 			if w, err := get(s, path, good, "If-None-Match", tags["without"]); err != nil || w.Code != http.StatusOK {
-				t.Errorf("%s: everybody's tag stands for what a key opens: %d %v", path, w.Code, err)
+				t.Errorf("%s: the public tag matches the document for keys: %d %v", path, w.Code, err)
 			}
 			if w, err := get(s, path, bad); millrace.Status(err) != http.StatusUnauthorized || w.Body.Len() > 0 {
 				t.Errorf("%s with a bad key: %v, %q", path, err, w.Body)
@@ -112,7 +112,7 @@ func keyedForm(t *testing.T, own string) {
 	}
 	check(s)
 	proto.renders.Store(0)
-	site.set("/2", "even pages move nothing")
+	site.set("/2", "a change of even pages changes no edition")
 	publish(t, s)
 	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("one document changed, and %d were written", n)
@@ -159,7 +159,7 @@ func TestKeyedFormDictionary(t *testing.T) {
 	}
 }
 
-// Two equal forms are one artifact, and a document with several paths is written once.
+// Two equal forms share one artifact, and a document with several paths is written once.
 func TestKeyedFormAlike(t *testing.T) {
 	proto := &twoForms{}
 	s := newTestServer(t, newMemSite(4), proto, nil)
@@ -168,6 +168,6 @@ func TestKeyedFormAlike(t *testing.T) {
 		t.Errorf("documents were written %d times", n)
 	}
 	if n := len(stored(t, s)); n != 2 {
-		t.Errorf("two documents are %d artifacts", n)
+		t.Errorf("two documents have %d artifacts", n)
 	}
 }

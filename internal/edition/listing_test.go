@@ -27,7 +27,7 @@ func TestListing(t *testing.T) {
 			}
 		}
 		if l.MinSize >= l.Size {
-			t.Errorf("no coding makes it smaller: %+v", l)
+			t.Errorf("no coding reduces the size: %+v", l)
 		}
 	}
 	slices.Sort(paths)

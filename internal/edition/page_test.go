@@ -48,7 +48,7 @@ func TestPage(t *testing.T) {
 		{"1", "a", 0, 0},
 		{"2", "a", 1, 0}, // touched
 		{"2", "a", 0, 0},
-		{"", "a", 1, 0}, // without a state, always read
+		{"", "a", 1, 0}, // without a state, the page is always read
 		{"", "b", 1, 1},
 		{"3", "b", 1, 0},
 		{"4", "c", 1, 1},
@@ -98,6 +98,6 @@ func TestPageChangesMeanwhile(t *testing.T) {
 	}
 	s.DropCache()
 	if w, err := page(100); !errors.Is(err, ErrChanged) || w.Body.Len() > 0 {
-		t.Errorf("a page that never stands still: %v, %q", err, w.Body)
+		t.Errorf("a page that changes at each read: %v, %q", err, w.Body)
 	}
 }

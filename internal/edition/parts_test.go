@@ -89,8 +89,8 @@ func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProt
 	return s
 }
 
-// Many changed pages are published in parts of complete batches. Each change is in one
-// part, also if the process ends while it publishes any of them.
+// Many changed pages are published in parts of complete batches. Each change is in one part, even
+// if the process ends while it publishes any of them.
 func TestParts(t *testing.T) {
 	for end := range 4 { // 0 = the process does not end
 		t.Run(fmt.Sprint(end), func(t *testing.T) {
@@ -125,7 +125,7 @@ func publishInParts(t *testing.T, end int) {
 	defer kill()
 	proto.built = func() {
 		if _, waiting := s.Lag(); end == 0 && waiting == 0 {
-			t.Error("nothing waits while a part is made")
+			t.Error("no change waits while a part is built")
 		}
 		if len(proto.views) == end+1 {
 			kill()
@@ -147,10 +147,10 @@ func publishInParts(t *testing.T, end int) {
 	start := time.Now()
 	publishAll(t.Context(), s)
 	if _, waiting := s.Lag(); waiting != 0 {
-		t.Errorf("something waits for %v", waiting)
+		t.Errorf("a change waits for %v", waiting)
 	}
 	if at := s.Current().View.Site().Time; at.Sub(start) >= time.Second {
-		t.Errorf("the last part came after %v", at.Sub(start))
+		t.Errorf("the last part was published after %v", at.Sub(start))
 	}
 
 	views := slices.CompactFunc(proto.views, func(a, b millrace.View) bool { return a.Site().Seq == b.Site().Seq })

@@ -47,7 +47,7 @@ func TestAnotherHolder(t *testing.T) {
 			}
 			time.Sleep(2 * time.Second)
 			if s.Current() == nil || s.Current().View.Site().Seq != 4 {
-				t.Error("another process is not followed")
+				t.Error("the editions of another process are not loaded")
 			}
 			site.set("/1", "changed")
 			return nil
@@ -62,7 +62,7 @@ func TestAnotherHolder(t *testing.T) {
 	})
 }
 
-// The first edition waits for the end of the first scan; later ones do not wait.
+// The first edition waits for the end of the first scan. Later editions do not wait.
 func TestBusy(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// Progress ends with each refresh, also if the refresh did less than expected.
+// Progress ends with each refresh, even if the refresh did less than expected.
 func TestProgressEnds(t *testing.T) {
 	var got [][2]int
 	s := serverIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
@@ -182,15 +182,15 @@ func TestServedFilesStay(t *testing.T) {
 	})
 }
 
-// The server opens a publication again after the store has dropped it, whether or not
-// another process has published it meanwhile.
+// The server opens a publication again after the store has dropped it, whether or not another
+// process has published it in the meantime.
 func TestDropped(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		first, second, dir := newMemSite(3), newMemSite(2), newArtifacts()
 		second.epoch = "second"
 		s := serverIn(t, first, &memProtocol{}, dir, nil)
 		publish(t, s)
-		second.set("/0", "in the publication that was opened again")
+		second.set("/0", "in the reopened publication")
 		if published {
 			publish(t, serverIn(t, second, &memProtocol{}, dir, nil))
 		}
@@ -235,7 +235,7 @@ func TestElectionAfterDrop(t *testing.T) {
 			s.checkForChanges(ctx)
 		}
 		if after := builders(); before != 1 || after != 1 {
-			t.Errorf("%d builders, and %d after the drop", before, after)
+			t.Errorf("%d builders, and %d after the publication was dropped", before, after)
 		}
 		cancel()
 		all.Wait()

@@ -87,19 +87,19 @@ func TestConditions(t *testing.T) {
 		{"comma in a tag", []string{"If-None-Match", `"a,b", "x"`}, 304, `"x"`},
 		{"suffix", []string{"If-None-Match", `"x-gzip"`}, 304, `"x-gzip"`},
 		{"suffix, coded", []string{"If-None-Match", `"x-gzip"`, "Accept-Encoding", "gzip"}, 304, `"x-gzip"`},
-		{"identity held, gzip wanted", []string{"If-None-Match", `"x"`, "Accept-Encoding", "gzip"}, 304, `"x"`},
+		{"client has identity, requests gzip", []string{"If-None-Match", `"x"`, "Accept-Encoding", "gzip"}, 304, `"x"`},
 		{"both held", []string{"If-None-Match", `"x", "x-gzip"`, "Accept-Encoding", "gzip"}, 304, `"x-gzip"`},
 		{"star, coded", []string{"If-None-Match", `*`, "Accept-Encoding", "br"}, 304, `"x-br2"`},
 		{"unknown suffix", []string{"If-None-Match", `"x-lzma"`}, 200, `"x"`},
 		{"date", []string{"If-Modified-Since", at}, 304, `"x"`},
 		{"earlier date", []string{"If-Modified-Since", before}, 200, `"x"`},
 		{"no date", []string{"If-Modified-Since", "yesterday"}, 200, `"x"`},
-		{"tag wins over date", []string{"If-None-Match", `"y"`, "If-Modified-Since", at}, 200, `"x"`},
-		{"empty tag wins over date", []string{"If-None-Match", ``, "If-Modified-Since", at}, 200, `"x"`},
+		{"the tag takes precedence over the date", []string{"If-None-Match", `"y"`, "If-Modified-Since", at}, 200, `"x"`},
+		{"an empty tag takes precedence over the date", []string{"If-None-Match", ``, "If-Modified-Since", at}, 200, `"x"`},
 		{"match", []string{"If-Match", `"x"`}, 200, `"x"`},
 		{"match is strong", []string{"If-Match", `W/"x"`}, 412, ""},
 		{"no match", []string{"If-Match", `"y"`, "If-None-Match", `"x"`}, 412, ""},
-		{"match, then none match", []string{"If-Match", `"x"`, "If-None-Match", `"x"`}, 304, `"x"`},
+		{"If-Match, then If-None-Match", []string{"If-Match", `"x"`, "If-None-Match", `"x"`}, 304, `"x"`},
 		{"unmodified", []string{"If-Unmodified-Since", at}, 200, `"x"`},
 		{"modified", []string{"If-Unmodified-Since", before}, 412, ""},
 	} {
@@ -220,7 +220,7 @@ func TestCodings(t *testing.T) {
 				t.Errorf("%s %s, want %s", h.Get("Content-Encoding"), h.Get("ETag"), coding)
 			}
 			if got := decode(t, coding, w.Body.Bytes()); string(got) != body {
-				t.Errorf("%s: another body of %d bytes", coding, len(got))
+				t.Errorf("%s: a different body of %d bytes", coding, len(got))
 			}
 			if h.Get("Content-Digest") != canon.Digest(w.Body.Bytes()) {
 				t.Errorf("%s: digest %s", coding, h.Get("Content-Digest"))
@@ -328,7 +328,7 @@ func TestNegotiate(t *testing.T) {
 		t.Errorf("two fields: %s", codingTable[got].name)
 	}
 	if got := negotiate([]string{"br, gzip;q=0.1"}, 1<<identity|1<<gzipCoding); got != gzipCoding {
-		t.Errorf("not on offer: %s", codingTable[got].name)
+		t.Errorf("not offered: %s", codingTable[got].name)
 	}
 }
 
@@ -410,7 +410,7 @@ func TestRanges(t *testing.T) {
 	}
 	w := send(t, sample(t, true, true), "GET", "Range", "bytes=0-0")
 	if w.Code != 200 || w.Header().Get("Accept-Ranges") != "none" {
-		t.Errorf("a document with one validator gave a range: %d %v", w.Code, w.Header())
+		t.Errorf("a document with one validator returned a range: %d %v", w.Code, w.Header())
 	}
 	coded := send(t, sample(t, false, true), "GET", "Accept-Encoding", "gzip").Body.Bytes()
 	w = send(t, sample(t, false, true), "GET", "Accept-Encoding", "gzip", "Range", "bytes=3-6", "If-Range", `"x-gzip"`)
@@ -489,7 +489,7 @@ func TestBadDocuments(t *testing.T) {
 			t.Error(err)
 		}
 		if len(w.Header()) > 0 || w.Body.Len() > 0 {
-			t.Errorf("%s: half an answer: %v", name, w.Header())
+			t.Errorf("%s: a partial response: %v", name, w.Header())
 		}
 	}
 }

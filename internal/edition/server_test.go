@@ -18,7 +18,7 @@ import (
 func TestNothingPublished(t *testing.T) {
 	s := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
 	if w := ask(t, s, "GET", "/1.txt"); w.Code != 0 || s.Current() != nil {
-		t.Errorf("answered %d before the first edition", w.Code)
+		t.Errorf("status %d before the first edition", w.Code)
 	}
 	if err := s.Refresh(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("refresh: %v", err)
@@ -34,7 +34,7 @@ func TestNothingPublished(t *testing.T) {
 		t.Errorf("answered %d", w.Code)
 	}
 	if w := ask(t, s, "GET", "/missing.txt"); w.Code != 0 {
-		t.Errorf("answered %d for what is not there", w.Code)
+		t.Errorf("status %d for a missing document", w.Code)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestReuse(t *testing.T) {
 		t.Errorf("%d renderings, want 1 list", n)
 	}
 	if h := ask(t, s, "GET", "/even.txt").Header(); h.Get("Last-Modified") != even2.Get("Last-Modified") {
-		t.Errorf("an untouched list has moved: %v", h)
+		t.Errorf("an unchanged list has a new date: %v", h)
 	}
 	proto.renders.Store(0)
 	if changed, err := s.Publish(t.Context()); changed || err != nil || proto.renders.Load() != 0 {
@@ -81,8 +81,8 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// Two editions within one second have two dates, because a client may use the date as
-// its only validator.
+// Two editions within one second have different dates, because a client may use the date as its
+// only validator.
 func TestTwoEditionsInOneSecond(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
 	s := newTestServer(t, site, proto, nil)
@@ -117,15 +117,15 @@ func TestBodiesSurviveEditions(t *testing.T) {
 	site.set("/2", "new words")
 	publish(t, s)
 	if w := ask(t, s, "GET", "/2.txt"); !strings.Contains(w.Body.String(), "new words") {
-		t.Errorf("old body %q", w.Body)
+		t.Errorf("outdated body %q", w.Body)
 	}
 	site.set("/2", "")
 	publish(t, s)
 	if w := ask(t, s, "GET", "/2.txt"); w.Code != 0 {
-		t.Errorf("a deleted page answers %d", w.Code)
+		t.Errorf("a deleted page has status %d", w.Code)
 	}
 	if s.cache.get(key{path: "/2.txt"}) != nil {
-		t.Error("a deleted page is kept")
+		t.Error("a deleted page is cached")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestVaryingDocumentsAreNotCached(t *testing.T) {
 	}
 }
 
-// A field in Vary matters only to caches if all clients get the same document.
+// If all clients get the same document, a field in Vary is only for caches.
 func TestIdenticalDocumentsAreCached(t *testing.T) {
 	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
 	s := newTestServer(t, newMemSite(3), proto, nil)
@@ -244,7 +244,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("another edition after restart: %v", got.Header())
 	}
 	if w := ask(t, s, "GET", "/1.txt"); strings.Contains(w.Body.String(), "not published") {
-		t.Error("a page of no edition")
+		t.Error("a page that is in no edition")
 	}
 }
 
@@ -280,11 +280,11 @@ func TestManifestOfAnother(t *testing.T) {
 		}
 		publish(t, serverIn(t, site, proto, dir, nil))
 		if _, err := readManifest(site.manifest, "\nmem"); err != nil {
-			t.Errorf("%s: not mended: %v", name, err)
+			t.Errorf("%s: not repaired: %v", name, err)
 		}
 	}
 	if _, err := readManifest(site.manifest, "other"); !errors.Is(err, millrace.ErrConflict) {
-		t.Errorf("another key: %v", err)
+		t.Errorf("a different key: %v", err)
 	}
 }
 
@@ -328,10 +328,10 @@ func TestCrashBeforeSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ask(t, s, "GET", "/odd.txt"); got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") {
-		t.Errorf("another edition: %v", got.Header())
+		t.Errorf("a different edition: %v", got.Header())
 	}
 	if got := stored(t, s); len(got) != 3 {
-		t.Errorf("artifacts of two documents, and one that nothing names: %q", got)
+		t.Errorf("want the artifacts of two documents, and one that no manifest names: %q", got)
 	}
 	if err := s.collect(t.Context(), nil, time.Now().Add(unknownFor*grace)); err != nil {
 		t.Fatal(err)
@@ -373,7 +373,7 @@ func TestGrace(t *testing.T) {
 		site.set("/1", "changed")
 		publish(t, s)
 		if n := len(stored(t, s)); n != 3 {
-			t.Errorf("%d artifacts: what was current a moment ago has to stay", n)
+			t.Errorf("%d artifacts: those of the previous edition must stay", n)
 		}
 		time.Sleep(2 * grace)
 		site.set("/1", "changed again")
@@ -469,11 +469,11 @@ func TestRun(t *testing.T) {
 		site.set("/2", "b")
 		time.Sleep(1900 * time.Millisecond) // less than the duration of the build
 		if seq := s.Current().View.Site().Seq; seq != 4 {
-			t.Errorf("%d is published before it is built", seq)
+			t.Errorf("edition %d is published before it is built", seq)
 		}
 		time.Sleep(2 * time.Second)
 		if seq := s.Current().View.Site().Seq; seq != 6 {
-			t.Errorf("still %d after two seconds more", seq)
+			t.Errorf("edition %d after two more seconds", seq)
 		}
 		other := serverIn(t, site, proto, dir, nil)
 		site.set("/3", "c")
@@ -482,7 +482,7 @@ func TestRun(t *testing.T) {
 		}
 		time.Sleep(1100 * time.Millisecond)
 		if seq := s.Current().View.Site().Seq; seq != 7 {
-			t.Errorf("does not follow another process: %d", seq)
+			t.Errorf("the editions of another process are not loaded: %d", seq)
 		}
 		cancel()
 		wg.Wait()
