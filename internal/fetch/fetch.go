@@ -93,7 +93,7 @@ type Options struct {
 	// as usual.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Resolve yields the addresses of a host, for one connection. The client connects to the first
-	// one that accepts. An error ends the attempt. If nil, the resolver of the system is used.
+	// one that accepts. If nil, the resolver of the system is used.
 	Resolve func(ctx context.Context, host string) iter.Seq2[netip.Addr, error]
 	// Start is called before each request waits for the queue of its host. If it returns an
 	// error, the request is not sent. It may wait, and may be nil. It must be safe for concurrent

@@ -104,18 +104,18 @@ func resolvedDial(resolve func(context.Context, string) iter.Seq2[netip.Addr, er
 		if err != nil {
 			return nil, err
 		}
-		var failed error // of the first address
+		var first error
 		for a, err := range resolve(ctx, host) {
-			if err != nil {
-				return nil, cmp.Or(failed, err)
+			var conn net.Conn
+			if err == nil {
+				conn, err = dial(ctx, network, net.JoinHostPort(a.String(), port))
 			}
-			conn, err := dial(ctx, network, net.JoinHostPort(a.String(), port))
 			if err == nil {
 				return conn, nil
 			}
-			failed = cmp.Or(failed, err)
+			first = cmp.Or(first, err)
 		}
-		return nil, failed
+		return nil, cmp.Or[error](first, &net.DNSError{Err: "no address", Name: host, IsNotFound: true})
 	}
 }
 

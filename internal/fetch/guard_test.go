@@ -104,6 +104,7 @@ func TestResolve(t *testing.T) {
 		{[]string{"169.254.169.254"}, "address-metadata"},
 		{[]string{"127.0.0.2", "busy", "127.0.0.1"}, "connection-refused"},
 		{[]string{"busy", "127.0.0.1"}, "busy"},
+		{nil, "dns-unknown"},
 	} {
 		c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Resolve: func(_ context.Context, host string) iter.Seq2[netip.Addr, error] {
 			return func(yield func(netip.Addr, error) bool) {
