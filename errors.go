@@ -232,8 +232,8 @@ func (e *FormatError) Unwrap() []error {
 type SkipError struct {
 	URL string // URL of the entry
 	Err error  // cause
-	// Absent reports that the page does not exist at the source. A stored page is then deleted at
-	// the next complete checkpoint, unless the source lists it again.
+	// Absent reports whether the page is known not to exist at the source. If so, a stored page is
+	// deleted at the next complete checkpoint, unless the source lists it again.
 	Absent bool
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// ArtifactPublisher is a [Publisher] that also writes artifacts. An artifact is a file that can be
-// as large as the site and has a hash in its name. It exists in several codings, and may outlive
-// the edition for which it was written.
+// ArtifactPublisher is a [Publisher] that also writes artifacts. An artifact is a file with a hash
+// in its name, and can be as large as the site. The same content in two codings is two artifacts.
+// An artifact may outlive the edition for which it was written.
 type ArtifactPublisher interface {
 	Publisher
 	// Artifacts adds the artifacts of a view to s, and reuses those of the previous edition. now is

@@ -221,9 +221,9 @@ func fence(code, language string) string {
 	return f + language + "\n" + strings.TrimSuffix(code, "\n") + "\n" + f
 }
 
-// tableMarkdown returns a GitHub table. Spans become empty cells. GitHub requires a header
-// row, and tableMarkdown adds an empty one if the table has none. Only the header is padded to
-// the widest row; the output grows with the number of cells, not with rows times columns.
+// tableMarkdown returns a GitHub table. Spans become empty cells. GitHub requires a header row, so
+// tableMarkdown adds an empty one if the table has none. Only the header is padded to the widest
+// row; the output grows with the number of cells, not with rows times columns.
 func tableMarkdown(b Block) string {
 	spare := 1000 // limit of empty cells; further spans are ignored
 	for _, row := range b.Rows {

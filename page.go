@@ -37,8 +37,8 @@ type Page struct {
 
 	Known  Fields `json:"known"`            // fields that the source provides
 	Detail Detail `json:"detail,omitempty"` // level of detail of Blocks
-	// Unconfirmed reports that the content does not match the hash that the source sent with it. It
-	// is part of FieldContent. No protocol publishes it.
+	// Unconfirmed reports whether the content fails to match the hash that the source sent with it.
+	// It is part of FieldContent. No protocol publishes it.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
 	// Version is the source's validator of the page, verbatim. It belongs to the transfer, not to

@@ -24,7 +24,7 @@ type Policy struct {
 	Revision  int       // number of the revision, starting at 1; 0 = unspecified
 
 	// Purposes maps each purpose to whether the content may be used for it. A missing purpose is
-	// unspecified, which is no permission.
+	// unspecified, which does not mean permitted.
 	Purposes     map[Purpose]bool
 	Requirements Requirements
 	Rate         RateHints

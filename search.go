@@ -39,8 +39,8 @@ type Found struct {
 	// Corrected is the query with corrected spelling; "" = the query was used unchanged. A query is
 	// corrected only if it finds few passages and the corrected query finds more.
 	Corrected string
-	// Behind reports that the index is older than the view, so the latest changes are missing. Note
-	// describes the state of the index.
+	// Behind reports whether the index is older than the view, so that the latest changes are
+	// missing. If so, Note describes the state of the index.
 	Behind bool
 	// Note is the reason why the result is incomplete, such as an embedder that does not respond or
 	// a query with too many words. It is nil for a complete result.

@@ -58,8 +58,8 @@ type Change struct {
 // from Cursor.
 type Checkpoint struct {
 	Cursor Cursor
-	// Complete reports that the stream has listed all pages of Section. Pages of Section that it
-	// has not listed since the previous complete checkpoint of Section are deleted.
+	// Complete reports whether the stream has listed all pages of Section. If so, pages of Section
+	// that it has not listed since the previous complete checkpoint of Section are deleted.
 	Complete bool
 	Section  string // part of the source, if Complete; "" = the whole source
 }

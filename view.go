@@ -45,7 +45,7 @@ type Site struct {
 	Title        string         // title from the source, else the title of the home page, else the host
 	Language     string         // language of the home page; "" = unknown
 	Epoch        string         // random name of the view's log
-	Volatile     bool           // the log ends with the process, so documents contain no tokens or dates of it
+	Volatile     bool           // the log ends with the process, so documents contain no tokens or dates from it
 	Earlier      []Epoch        // earlier logs that this one continues, oldest first
 	Seq          uint64         // sequence number of the view
 	Time         time.Time      // commit time of the newest log entry, strictly increasing with Seq
@@ -164,14 +164,14 @@ type Document struct {
 	// Header contains fields such as Content-Type, Cache-Control, Link and Last-Modified. If it
 	// contains Content-Encoding, even an empty one, the edition adds no coding.
 	Header http.Header
-	// OneTag reports that every content coding has the same ETag, and that ranges are not served.
+	// OneTag reports whether every content coding has the same ETag. If so, ranges are not served.
 	// All clients get the same document: the bytes depend on no request field except
 	// Accept-Encoding. TCT requires this.
 	OneTag bool
-	// Exact reports that the ETag is "sha256-" and the SHA-256 of the bytes. The bytes are sent
-	// without a content coding and without ranges; a request that does not accept them gets 406.
-	// The response to HEAD has all fields of the response to GET. The edition sets the ETag of a
-	// large document. TCT draft-03 requires this.
+	// Exact reports whether the ETag is "sha256-" and the SHA-256 of the bytes. If so, the bytes
+	// are sent without a content coding and without ranges; a request that does not accept them
+	// gets 406. The response to HEAD has all fields of the response to GET. The edition sets the
+	// ETag of a large document. TCT draft-03 requires this.
 	Exact bool
 	Large bool // the size of the document grows with the site; it is rendered with the edition, never in a request
 	// Subject describes the content of the document. For a large document, PageCount is

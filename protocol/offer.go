@@ -12,24 +12,24 @@ type Offer struct {
 	// WithoutContent is the number of pages that are listed without their content. Their content
 	// must be fetched in another way.
 	WithoutContent int
-	// Deletes reports that refreshes report deleted pages. Otherwise only a complete reading
-	// detects them.
+	// Deletes reports whether refreshes report deleted pages. If not, only a full read detects
+	// them.
 	Deletes bool
 
 	// Collection is the URL of an uncompressed file of all pages with their content; "" = none. A
 	// client with a dictionary for the file reads changes and deletions from it.
 	Collection string
 
-	First Cost // cost of one complete reading, without the content of the pages in WithoutContent
+	First Cost // cost of reading the whole site once, without the content of the pages in WithoutContent
 	Still Cost // cost of a refresh if nothing has changed
 	Moved Cost // cost of a refresh if something has changed, without the changed pages
 	Each  Cost // additional cost for each changed page
-	// Basis describes what the estimates are based on, such as "the list, and 3 of its 1,200
-	// documents"; "" = exact counts.
+	// Basis describes the data on which the estimates are based, such as "the list, and 3 of its
+	// 1,200 documents"; "" = exact counts.
 	Basis string
 }
 
-// Cost is the number of requests and bytes that a reading needs.
+// Cost is the number of requests and bytes that reading a site takes.
 type Cost struct {
 	Requests int64 `json:"requests"` // number of requests
 	Bytes    int64 `json:"bytes"`    // bytes of bodies as transferred

@@ -21,12 +21,13 @@ type Protocol struct {
 	Date    string // date of the specification, YYYY-MM-DD; "" = undated
 	Source  string // URL of the specification; "" = not published
 
-	// Collections reports that there are files with many pages and their content. On a site with
-	// such files, probing another protocol may cost more than reading the site.
+	// Collections reports whether the protocol has files that contain many pages with their
+	// content. On a site with such files, probing another protocol may cost more than reading the
+	// site.
 	Collections bool
 
-	// Fallback reports that the specification requires readers to read the site another way if this
-	// one fails.
+	// Fallback reports whether the specification requires readers to read the site in another way
+	// if this protocol fails.
 	Fallback bool
 
 	// Entry lists the paths that clients fetch first on every site, such as "/llms.txt". It is nil
@@ -38,24 +39,24 @@ type Protocol struct {
 	// page has no such link.
 	Home     string
 	HomeLink millrace.Link
-	// Public reports that the content is public by design. A site whose documents need a key is not
-	// published in the protocol.
+	// Public reports whether the content is public by design. If so, a site whose documents need a
+	// key is not published in the protocol.
 	Public bool
-	// OnRequest reports that the specification is not final. A site is published in the protocol
-	// only if its owner enables it.
+	// OnRequest reports whether the protocol is off by default, because its specification is not
+	// final. If so, a site is published in it only if its owner enables it.
 	OnRequest bool
-	// Repeats reports that the documents repeat the text of every page, as the Markdown of
+	// Repeats reports whether the documents repeat the text of every page, as the Markdown of
 	// protocol/web does. Such a protocol is not part of a compact build; see [PublisherOptions].
 	Repeats bool
-	// Elements reports that pages must have elements in the head of their HTML.
+	// Elements reports whether pages must have elements in the head of their HTML.
 	Elements bool
-	// Feeds reports that the protocol publishes feeds, which hubs distribute (WebSub).
+	// Feeds reports whether the protocol publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
 	// Partial reports whether a page declares that parts of it are not public. The HTML of such a
 	// page must not be used to complete it. nil = no page does.
 	Partial func(p *millrace.Page) bool
-	// Sitemap is part of the sitemap URLs in robots.txt that identify the protocol. Sites without
-	// such a URL are not asked for their policy; "" = robots.txt does not identify the protocol.
+	// Sitemap is part of the sitemap URLs in robots.txt that identify the protocol. The policy of a
+	// site without such a URL is not requested; "" = robots.txt does not identify the protocol.
 	Sitemap string
 
 	// Carry returns what remains of a page after a round trip through the protocol, or nil if the
@@ -96,14 +97,14 @@ type Protocol struct {
 // PublisherOptions are the options of every protocol's publisher. The zero value is ready to use.
 type PublisherOptions struct {
 	ListItems int // maximum number of items in one list before it is split into shards; 0 = 50,000
-	// Static makes the publisher write its documents for a host that only serves files and ignores
+	// Static makes the publisher write its documents for a host that serves only files and ignores
 	// queries.
 	Static bool
-	// NoElements reports that pages have no additional elements in the head of their HTML.
+	// NoElements reports whether the head of each page's HTML gets no additional elements.
 	NoElements bool
 	// Contact is a URL or an e-mail address for operators of bots; "" = none.
 	Contact string
-	// Auth reports that all documents except discovery documents need a key.
+	// Auth reports whether all documents except discovery documents need a key.
 	Auth bool
 	// Policy is the owner's usage policy; nil = no policy is published. It must be valid
 	// ([millrace.Policy.Validate]).
@@ -152,9 +153,9 @@ type ReaderOptions struct {
 	// file, the error is ErrTooLarge, and no part of the file is applied. If zero, the limit of the
 	// protocol applies.
 	MaxList int64
-	// Quota is the maximum number of decoded bytes of files of many pages, such as collections of
-	// SCP, that one run fetches and stores in temporary files. For more, the error is ErrTooLarge.
-	// If zero, the limit of the protocol applies.
+	// Quota is the maximum number of decoded bytes that one run fetches and stores in temporary
+	// files, for files with many pages such as SCP collections. Beyond it, the error is
+	// ErrTooLarge. If zero, the limit of the protocol applies.
 	Quota int64
 	// Handshake makes the reader check that each page links to the document of the page that the
 	// list names. This takes one more request per document. If a page links to another document,

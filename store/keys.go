@@ -46,13 +46,13 @@ type Key struct {
 // have too much entropy to be guessed, so a fast hash is safe.
 type KeyHash [sha256.Size]byte
 
-// Holds reports whether a key is valid at a time.
-func (k *Key) Holds(now time.Time) bool {
+// ValidAt reports whether a key is valid at a time.
+func (k *Key) ValidAt(now time.Time) bool {
 	return k.Revoked.IsZero() && (k.Expires.IsZero() || now.Before(k.Expires))
 }
 
-// May reports whether a key has a scope.
-func (k *Key) May(r millrace.Scope) bool { return slices.Contains(k.Scopes, r) }
+// HasScope reports whether a key has a scope.
+func (k *Key) HasScope(r millrace.Scope) bool { return slices.Contains(k.Scopes, r) }
 
 // Validate returns ErrInvalid for a key that a store does not accept.
 func (k *Key) Validate() error {

@@ -20,7 +20,7 @@ type Leases interface {
 	Release(ctx context.Context, l Lease) error
 }
 
-// Lease is the exclusive right of a holder to do a task. The zero Lease is absent.
+// Lease is the exclusive right of a holder to do a task. The zero Lease means that no lease exists.
 type Lease struct {
 	Name, Holder string
 	Fence        uint64 // rises with each new holder of the name

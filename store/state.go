@@ -6,7 +6,7 @@ import (
 )
 
 // State stores small values by namespace and key. The values of a site have the site's name as
-// their namespace. All methods are safe for concurrent use, also by several processes.
+// their namespace. All methods are safe for concurrent use, including by several processes.
 type State interface {
 	// Value returns the value of a key, or nil if it is absent.
 	Value(ctx context.Context, namespace, key string) ([]byte, error)

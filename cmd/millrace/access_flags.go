@@ -92,7 +92,7 @@ func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o 
 		return err
 	}
 	now := time.Now()
-	if !slices.ContainsFunc(all, func(k store.Key) bool { return k.Holds(now) && k.May(millrace.ScopeRead) }) {
+	if !slices.ContainsFunc(all, func(k store.Key) bool { return k.ValidAt(now) && k.HasScope(millrace.ScopeRead) }) {
 		p.log.Warn("no key has the scope read; create one with millrace keys add NAME, for the same source or --store")
 	}
 	return nil

@@ -147,7 +147,7 @@ func (k *keyCache) sweep(ctx context.Context) {
 	now := k.clock()
 	for l := range k.leases {
 		key := k.cached(l.hash) // from the last successful read
-		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.scope) {
+		if k.failed >= keysFailed || key == nil || !key.ValidAt(now) || !key.HasScope(l.scope) {
 			l.end(ErrRevoked)
 		}
 	}
@@ -252,7 +252,7 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 		return nil, errUnknown
 	case !key.Revoked.IsZero():
 		return nil, Denied("the key is revoked")
-	case !key.Holds(k.clock()):
+	case !key.ValidAt(k.clock()):
 		return nil, Denied("the key has expired")
 	}
 	return key, nil
@@ -335,7 +335,7 @@ func (q *Request) may(scope millrace.Scope) (*store.Key, error) {
 	if q.keyErr != nil {
 		return nil, q.keyErr
 	}
-	if !q.key.May(scope) {
+	if !q.key.HasScope(scope) {
 		return nil, lacking(scope)
 	}
 	return q.key, nil

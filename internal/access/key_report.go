@@ -32,7 +32,7 @@ func ReportKeys(keys []store.Key, now time.Time) []KeyReport {
 	}
 	reports := []KeyReport{}
 	for _, k := range keys {
-		reports = append(reports, KeyReport{k.Name, k.Scopes, date(k.Created), date(k.Expires), date(k.Revoked), k.Holds(now), ""})
+		reports = append(reports, KeyReport{k.Name, k.Scopes, date(k.Created), date(k.Expires), date(k.Revoked), k.ValidAt(now), ""})
 	}
 	return reports
 }

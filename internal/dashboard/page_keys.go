@@ -47,7 +47,7 @@ func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
 		switch {
 		case !k.Revoked.IsZero():
 			row.State, row.Kind = "revoked", ""
-		case !k.Holds(now):
+		case !k.ValidAt(now):
 			row.State, row.Kind = "expired", ""
 		}
 		p.Keys = append(p.Keys, row)

@@ -150,7 +150,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 		}
 	}
 	keys, err := h.Keys.List(t.Context())
-	if err != nil || len(keys) != 2 || keys[1].Revoked.IsZero() || keys[1].May(millrace.ScopeRead) || keys[1].Expires.Day() != 24 {
+	if err != nil || len(keys) != 2 || keys[1].Revoked.IsZero() || keys[1].HasScope(millrace.ScopeRead) || keys[1].Expires.Day() != 24 {
 		t.Errorf("%+v, %v", keys, err)
 	}
 }

@@ -33,7 +33,7 @@ func Rules() []check.Rule {
 		rule("E.3", "content-type", should, "A list in JSON has Content-Type: application/json. The specification does not make this a requirement.", checkContentType),
 		rule("E.3.1", "snapshot", should, "A snapshot is an object with page, and its sections, groups, subgroups, blocks, fields and actions are arrays of objects (the convention's shape).", onEntries(checkShape)),
 		rule("E.3.2", "json-ld", should, "JSON-LD on the home page that describes the list contains its URL.", checkPointer),
-		rule("E.3.3", "twin", should, "The list in YAML names the pages of the list in JSON, with the same checksums and dates.", checkTwin),
+		rule("E.3.3", "parity", should, "The list in YAML names the pages of the list in JSON, with the same checksums and dates.", checkParity),
 
 		rule("E.4", "url", must, "Each page has a url.", onEntries(checkHas("url", nil))),
 		rule("E.4", "ai-indexable", must, "Each page has ai_indexable.", onEntries(checkHas("ai_indexable", nil))),
@@ -60,7 +60,7 @@ func Rules() []check.Rule {
 		rule("E.6", "sensitive", must, "No snapshot of the public list has a sensitive or personal node.", inPublic(onEntries(checkSensitive))),
 		rule("E.6", "policy", should, "The policy is at /.well-known/arc-policy.json.", checkPolicy),
 		rule("E.6", "policy-json", should, "The policy is one JSON object: it is machine-readable.", checkPolicyJSON),
-		rule("E.6", "policy-says", should, "The policy describes retention, access and approved AI consumers.", checkPolicySays),
+		rule("E.6", "policy-says", should, "The policy describes retention, access and approved AI consumers.", checkPolicyFacts),
 
 		rule("E.7", "crawl-rate", should, `The list suggests a rate, such as "1/s".`, onList(checkRate)),
 		rule("E.7", "robots-txt", should, "robots.txt allows the list, and the pages that the list allows to index.", checkRobotsTxt),

@@ -40,8 +40,8 @@ type seenList struct {
 	yaml    bool
 	fields  map[string]json.RawMessage // nil if the document is not a JSON object
 	why     string                     // why the document is not a JSON object
-	entries []*seenEntry               // elements of pages that are objects
-	strange []string                   // positions of the elements of pages that are not objects
+	entries []*seenEntry               // elements of pages that are JSON objects
+	strange []string                   // positions of the elements of pages that are not JSON objects
 }
 
 // seenEntry is an entry of a list.
@@ -79,7 +79,7 @@ func (s *siteContext) run(ctx context.Context) error {
 			continue
 		}
 		tried = append(tried, u)
-		l, reason, err := s.seeList(ctx, u)
+		l, reason, err := s.fetchList(ctx, u)
 		if err != nil {
 			return err
 		}
@@ -124,9 +124,9 @@ func (s *siteContext) readHome() {
 // broken matches a list that is not a JSON object, such as a truncated one.
 var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
 
-// seeList fetches a document that may be a list. If the document is not a list, it returns nil and
-// the reason.
-func (s *siteContext) seeList(ctx context.Context, u string) (*seenList, string, error) {
+// fetchList fetches a document that may be a list. If the document is not a list, it returns nil
+// and the reason.
+func (s *siteContext) fetchList(ctx context.Context, u string) (*seenList, string, error) {
 	resp, why, err := s.Document(ctx, u)
 	switch {
 	case resp == nil:

@@ -29,9 +29,9 @@ var checkFaults = []checkFault{
 	{"E.3.1/snapshot", "no array", inSnapshot("sections", "one")},
 	{"E.3.1/snapshot", "no objects", inSnapshot("sections", []any{map[string]any{"groups": []any{1}}})},
 	{"E.3.2/json-ld", "elsewhere", replaceIn("/", pathList+`"`, `/none.json"`, pathYAML+`"`, `/none.json"`)},
-	{"E.3.3/twin", "another page", replaceIn(pathYAML, "/post/", "/past/")},
-	{"E.3.3/twin", "another checksum", replaceIn(pathYAML, "sha256:", "sha256:0")},
-	{"E.3.3/twin", "no YAML", replaceIn(pathYAML, "pages:", "pages: [")},
+	{"E.3.3/parity", "another page", replaceIn(pathYAML, "/post/", "/past/")},
+	{"E.3.3/parity", "another checksum", replaceIn(pathYAML, "sha256:", "sha256:0")},
+	{"E.3.3/parity", "no YAML", replaceIn(pathYAML, "pages:", "pages: [")},
 
 	{"E.4/url", "missing", inPage("url", nil)},
 	{"E.4/ai-indexable", "missing", inPage("ai_indexable", nil)},

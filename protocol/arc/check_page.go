@@ -37,18 +37,18 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 	case p.resp.BodyErr != nil:
 		fail(p.url, p.resp.BodyErr.Error(), want)
 	default:
-		if own := canonical(p.resp); own != "" && own != p.url && !p.triedOut(own) {
+		if own := canonical(p.resp); own != "" && own != p.url && !p.onTestHost(own) {
 			fail(p.list, p.at+"/url: "+p.url, own+", the canonical URL of the page")
 		}
 	}
 	return true
 }
 
-// triedOut reports whether the site is being tested on a temporary host, and the page declares a
-// canonical URL on the future host. The future host is the one that the home page declares. If the
-// home page declares no canonical URL, the future host may be any other host, and the path must be
-// the same.
-func (p *seenPage) triedOut(own string) bool {
+// onTestHost reports whether the site is being tested on a temporary host, so that the page
+// declares a canonical URL on the future host. The future host is the one that the home page
+// declares. If the home page declares no canonical URL, the future host may be any other host, and
+// the path must be the same.
+func (p *seenPage) onTestHost(own string) bool {
 	if canon.Origin(own) == canon.Origin(p.url) {
 		return false
 	}
@@ -141,9 +141,9 @@ func pageWords(resp *check.Response) map[string]bool {
 	return out
 }
 
-// enough is the percentage of the words of a title or summary that the page must contain. A summary
-// may use other words in part.
-const enough = 50
+// minWords is the percentage of the words of a title or summary that the page must contain. It is
+// below 100 because a summary may also use other words.
+const minWords = 50
 
 func checkDrift(p *seenPage, fail check.Fail) bool {
 	snapshot := p.snapshot()
@@ -164,7 +164,7 @@ func checkDrift(p *seenPage, fail check.Fail) bool {
 				n++
 			}
 		}
-		if n*100 < len(list)*enough {
+		if n*100 < len(list)*minWords {
 			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, claimed.at, kit.Short(claimed.text), n, len(list), p.url), "text of the page")
 		}
 	}
@@ -241,8 +241,9 @@ func (p *seenPage) source() int {
 	return -1
 }
 
-// checkChecksum finds out from which known input the checksums were computed. If there is one, a
-// checksum that matches no input is reported: the page has changed since it was computed.
+// checkChecksum determines from which known input the checksums were computed. If there is one, it
+// reports each checksum that matches no input: the page has changed since the checksum was
+// computed.
 func checkChecksum(_ context.Context, s *siteContext, fail check.Fail) error {
 	count := make([]int, len(sources))
 	var none []*seenPage

@@ -20,7 +20,7 @@ func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {
 	}
 	var got string
 	for _, u := range s.data {
-		l, why, err := s.seeList(ctx, u)
+		l, why, err := s.fetchList(ctx, u)
 		if err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {
 
 // listAt returns the list at a well-known location, or nil if there is no list.
 func (s *siteContext) listAt(ctx context.Context, name string) (*seenList, error) {
-	l, _, err := s.seeList(ctx, s.At(name))
+	l, _, err := s.fetchList(ctx, s.At(name))
 	return l, err
 }
 
@@ -93,12 +93,12 @@ func differs(a, b *seenList) string {
 	return ""
 }
 
-// state returns a text that identifies the state of a page.
+// state returns a string that identifies the state of a page.
 func (e *seenEntry) state() string {
 	return strings.TrimSpace(e.text("ai_checksum") + " " + e.text("lastmod") + " " + string(e.fields["ai_indexable"]))
 }
 
-func checkTwin(ctx context.Context, s *siteContext, fail check.Fail) error {
+func checkParity(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.fields == nil || s.list.yaml {
 		return check.ErrNotApplicable
 	}
@@ -127,7 +127,7 @@ func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if !s.Near(u) {
 			continue
 		}
-		if l, why, err := s.seeList(ctx, u); err != nil {
+		if l, why, err := s.fetchList(ctx, u); err != nil {
 			return err
 		} else if l == nil {
 			fail(s.At("/robots.txt"), "robots.txt names "+u+", which is not a list: "+why, "a list")
@@ -205,9 +205,9 @@ func checkPolicyJSON(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// checkPolicySays checks that the policy states three facts. The specification does not define the
+// checkPolicyFacts checks that the policy states three facts. The specification does not define the
 // members, so several names are accepted.
-func checkPolicySays(ctx context.Context, s *siteContext, fail check.Fail) error {
+func checkPolicyFacts(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err != nil {
 		return err

@@ -206,7 +206,7 @@ func TestCross(t *testing.T) {
 	for _, f := range checkFaults {
 		faults = append(faults, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
-	protocoltest.Crossing{
+	protocoltest.Agreement{
 		Protocol: outspoken(), Faults: faults,
 		Unread: map[string]string{"E.4/canonical-url": "the list names pages and has their content; no HTML is read"},
 		Unseen: map[string]string{"/robots.txt#another site": "the checker asks no other site"},

@@ -15,7 +15,7 @@ import (
 // facts contains the values that an entry takes from its snapshot.
 type facts struct {
 	Summary   string   // summary of the root
-	sensitive []string // "personal" and "sensitive", if a node is marked with these words
+	sensitive []string // "personal" and "sensitive", each if a node is marked with it
 }
 
 // Limits of a snapshot that is derived from a page.
@@ -38,7 +38,7 @@ func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
 		}
 	}
 	summary := summaryOf(p, "")
-	return made(p, summary), facts{Summary: summary}
+	return derived(p, summary), facts{Summary: summary}
 }
 
 // completed returns the stored snapshot of a page in canonical form, with additions. If the
@@ -52,16 +52,16 @@ func completed(p *millrace.Page, stored json.RawMessage) (json.RawMessage, facts
 		if found.Summary == "" {
 			found.Summary = summaryOf(p, "")
 		}
-		return united(made(p, found.Summary), stored), found
+		return merge(derived(p, found.Summary), stored), found
 	}
 	if title := cut(p.Title); strings.TrimSpace(title) != "" {
-		stored = united(append(canon.AppendMember([]byte{'{'}, "title", title), '}'), stored)
+		stored = merge(append(canon.AppendMember([]byte{'{'}, "title", title), '}'), stored)
 	}
 	return stored, found
 }
 
-// united merges the members of two objects. The members of over take precedence.
-func united(object, over json.RawMessage) json.RawMessage {
+// merge merges the members of two objects. The members of over take precedence.
+func merge(object, over json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || json.Unmarshal(over, &members) != nil {
 		return over
@@ -76,9 +76,9 @@ func united(object, over json.RawMessage) json.RawMessage {
 	return append(dst, '}')
 }
 
-// made returns the snapshot of a page without attributes. Its members are in canonical order: page,
-// sections (with name, summary, title), summary, title, type.
-func made(p *millrace.Page, summary string) json.RawMessage {
+// derived returns the snapshot of a page without attributes. Its members are in canonical order:
+// page, sections (with name, summary, title), summary, title, type.
+func derived(p *millrace.Page, summary string) json.RawMessage {
 	kind := string(p.Kind)
 	if !slices.Contains(kinds, p.Kind) {
 		kind = nameOf(p)

@@ -23,7 +23,8 @@ import (
 // page.
 const maxListURLs = 4
 
-// discover tries the stored list, then the possible locations, until one has a list.
+// discover tries the stored location of the list, then the possible locations, until one has a
+// list.
 func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resource) error) error {
 	var first, closed, other error
 	tried := map[string]bool{was.URL: true}
@@ -55,7 +56,7 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 	if closed != nil {
 		return closed
 	}
-	// It is more informative that another document was found than that there is no list.
+	// Name the document that was found instead, which says more than "not found".
 	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 

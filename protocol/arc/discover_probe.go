@@ -33,8 +33,8 @@ type listProbe struct {
 	detail                 millrace.Detail
 	size                   int64     // coded size of the whole list in bytes
 	read                   int64     // number of decoded bytes that were read
-	guessed                bool      // the list is longer, and pages is extrapolated from its beginning
-	unending               bool      // the list is longer, and its length is unknown
+	guessed                bool      // only the beginning of the list was read, and pages is extrapolated from it
+	unending               bool      // only the beginning of the list was read, and its length is unknown
 	made                   time.Time // time when the list was generated; zero = unknown
 }
 

@@ -181,7 +181,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 		case v == nil:
 			continue
 		case v.Kind() != '"' && !m.required:
-			h.Nulls = append(h.Nulls, m.name) // an empty value is useless
+			h.Nulls = append(h.Nulls, m.name) // an empty value counts as absent
 			continue
 		}
 		var err error

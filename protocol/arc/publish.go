@@ -93,7 +93,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		docs := p.lists(v)
-		days, err := p.counts.of(ctx, v, p.most)
+		days, err := p.counts.daysOf(ctx, v, p.most)
 		if err != nil {
 			yield(nil, fmt.Errorf("%s: deltas: %w", Name, err))
 			return

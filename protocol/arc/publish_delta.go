@@ -55,18 +55,18 @@ type counted struct {
 // maxCached is the maximum number of cached pages of all days.
 const maxCached = 200_000
 
-// of returns the days that have deltas, in order, up to the day of the newest change. The first of
-// them is after the first entry of the log, because the log does not contain the earlier state of
-// the site: a client with an earlier state must read the list. most is the maximum number of
+// daysOf returns the days that have deltas, in order, up to the day of the newest change. The first
+// of them is after the first entry of the log, because the log does not contain the earlier state
+// of the site: a client with an earlier state must read the list. most is the maximum number of
 // changes in a delta.
-func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day, error) {
+func (h *dayChanges) daysOf(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
 	if site.Volatile || site.Time.IsZero() {
 		return nil, nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.follow(ctx, v, most); err != nil {
+	if err := h.update(ctx, v, most); err != nil {
 		return nil, err
 	}
 	last := site.Time.UTC().Truncate(dayLength)
@@ -79,8 +79,8 @@ func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day,
 	return nil, nil // the log begins today
 }
 
-// follow updates the cache to a view.
-func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) error {
+// update brings the cache up to date with a view.
+func (h *dayChanges) update(ctx context.Context, v millrace.View, most int) error {
 	site := v.Site()
 	from := h.seq
 	fresh := h.days == nil || h.epoch != site.Epoch || site.Seq < h.seq

@@ -18,7 +18,7 @@ func TestHistory(t *testing.T) {
 	}
 	of := func(h *dayChanges, s *shop) (out []dayState) {
 		t.Helper()
-		days, err := h.of(t.Context(), s.view(), most)
+		days, err := h.daysOf(t.Context(), s.view(), most)
 		if err != nil {
 			t.Fatal(err)
 		}

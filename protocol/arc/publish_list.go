@@ -147,7 +147,7 @@ func (p *publisher) entry(ctx context.Context, v millrace.View, t millrace.Tag, 
 	if err != nil {
 		return nil, err
 	}
-	return p.prefer(v.Site(), t.URL, dst), nil
+	return p.setPriority(v.Site(), t.URL, dst), nil
 }
 
 // named returns the pages that are listed by URL only, with the index of the first option for each
@@ -202,8 +202,8 @@ func priorities(by map[string]float64) []priority {
 	return out
 }
 
-// prefer adds the priority of a page, if it has one, to its entry.
-func (p *publisher) prefer(site millrace.Site, u string, entry []byte) []byte {
+// setPriority adds the priority of a page, if it has one, to its entry.
+func (p *publisher) setPriority(site millrace.Site, u string, entry []byte) []byte {
 	if len(p.paths) == 0 {
 		return entry
 	}

@@ -417,7 +417,7 @@ func TestDeltaTooLarge(t *testing.T) {
 		pages = append(pages, plain(fmt.Sprintf("/%d", i), "x"))
 	}
 	s.put(pages...)
-	days, err := new(dayChanges).of(t.Context(), s.view(), maxDelta)
+	days, err := new(dayChanges).daysOf(t.Context(), s.view(), maxDelta)
 	if err != nil || len(days) != 1 || days[0].n != 5 {
 		t.Fatalf("%d days, %v", len(days), err)
 	}

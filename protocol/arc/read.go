@@ -74,7 +74,7 @@ type cursor struct {
 	Found    time.Time    `json:"found"`          // time of the last discovery
 	Home     string       `json:"home,omitempty"` // origin to which the home page redirected, if it was fetched
 	List     kit.Resource `json:"list"`
-	FullRead time.Time    `json:"full_read"`           // time of the last full reading of the list
+	FullRead time.Time    `json:"full_read"`           // time of the last full read of the list
 	Bytes    int64        `json:"bytes,omitempty"`     // size of the list at that time
 	Seen     time.Time    `json:"seen"`                // generation time of the last applied list or delta
 	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has no deltas
@@ -89,7 +89,7 @@ func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	return kit.Stream(func(y kit.Yield) error { return (&run{reader: r, Yield: y}).changes(ctx, since) })
 }
 
-// run is one reading of the stream.
+// run is one read of the stream.
 type run struct {
 	*reader
 	kit.Yield
@@ -124,7 +124,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if f.spool == nil {
 		return r.Checkpoint(r.is, false, "")
 	}
-	r.heed(f)
+	r.applyRate(f)
 	seen := past(parseTime(f.head.Generated), now)
 	if seen.Format(time.DateOnly) != r.is.Seen.Format(time.DateOnly) {
 		r.is.NoDeltas = false // the deltas of another day may exist
@@ -136,8 +136,9 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	return r.Checkpoint(r.is, true, "")
 }
 
-// heed applies the crawl rate of a document (E.7), or the rate of the policy if that is slower.
-func (r *run) heed(f *listFile) {
+// applyRate applies the crawl rate of a document (E.7), or the rate of the policy if that is
+// slower.
+func (r *run) applyRate(f *listFile) {
 	gap := time.Duration(0)
 	if f.head.Rate != "" {
 		asked, ok := parseRate(f.head.Rate)

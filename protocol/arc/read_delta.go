@@ -14,7 +14,7 @@ import (
 )
 
 // catchesUp reports whether to read the deltas since the last day read and not the list: the list
-// must be large, and the last full reading recent enough.
+// must be large, and the last full read recent enough.
 func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
 	age := now.Sub(r.is.FullRead)
@@ -86,7 +86,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		return errFullRead
 	}
 	for _, f := range files {
-		r.heed(f)
+		r.applyRate(f)
 		if err := r.pages(ctx, f, true); err != nil {
 			return err
 		}

@@ -80,7 +80,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	in := &bounded{r: body, limit: limit}
 	text := io.Reader(in)
 	if isYAML(resp) {
-		f.max = 4 * limit // JSON is rarely longer than YAML, and never by much
+		f.max = 4 * limit // JSON is rarely longer than YAML, and never by a factor of four
 		var list []byte
 		list, err = fromYAML(in)
 		text = bytes.NewReader(list)
@@ -104,7 +104,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 type bounded struct {
 	r        io.Reader
 	limit, n int64
-	err      error // never io.EOF
+	err      error // the first error; never io.EOF
 }
 
 func (b *bounded) Read(p []byte) (int, error) {

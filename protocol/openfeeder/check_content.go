@@ -26,7 +26,7 @@ func checkItemURL(_ context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	for i, it := range s.items {
-		judge(s.isPage(), s.index.url, it, fail, fmt.Sprintf("items/%d/", i), "url")
+		checkMember(s.isPage(), s.index.url, it, fail, fmt.Sprintf("items/%d/", i), "url")
 	}
 	return nil
 }

@@ -112,8 +112,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	if s.about, err = s.get(ctx, s.At(discovery)); err != nil {
 		return err
 	}
-	if s.found = s.about; !s.meant(s.about) {
-		if s.found, err = s.pointed(ctx); err != nil {
+	if s.found = s.about; !s.looksLikeDiscovery(s.about) {
+		if s.found, err = s.linkedDiscovery(ctx); err != nil {
 			return err
 		}
 		if s.found == nil {
@@ -125,7 +125,7 @@ func (s *siteContext) run(ctx context.Context) error {
 		at = s.found.resp.URL
 	}
 	s.feed = feed{Home: canon.Origin(at) + "/", Static: kit.Text(s.found.body.at("feed", "type")) == staticFeed}
-	_ = s.feed.named(s.Root(), kit.Text(s.found.body.at("site", "url"))) // a rule reports the error
+	_ = s.feed.setBase(s.Root(), kit.Text(s.found.body.at("site", "url"))) // a rule reports the error
 	base, err := url.Parse(at)
 	if err != nil {
 		return err
@@ -150,9 +150,9 @@ func (s *siteContext) run(ctx context.Context) error {
 	return err
 }
 
-// meant reports whether a response is meant to be the discovery document: it has members of that
-// document, or is invalid JSON with a JSON Content-Type.
-func (s *siteContext) meant(a *siteResponse) bool {
+// looksLikeDiscovery reports whether a response is meant to be the discovery document: it has
+// members of that document, or is invalid JSON with a JSON Content-Type.
+func (s *siteContext) looksLikeDiscovery(a *siteResponse) bool {
 	switch {
 	case a.err != nil:
 		return false
@@ -164,9 +164,9 @@ func (s *siteContext) meant(a *siteResponse) bool {
 	return a.resp.Status < 300 && strings.Contains(a.resp.Header.Get("Content-Type"), "json")
 }
 
-// pointed returns the discovery document to which the root links, or nil if the root has no such
-// link.
-func (s *siteContext) pointed(ctx context.Context) (*siteResponse, error) {
+// linkedDiscovery returns the discovery document to which the root links, or nil if the root has no
+// such link.
+func (s *siteContext) linkedDiscovery(ctx context.Context) (*siteResponse, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (s *siteContext) pointed(ctx context.Context) (*siteResponse, error) {
 		if target == s.about.url {
 			return &siteResponse{url: target, err: errNone}, nil
 		}
-		if s.meant(a) {
+		if s.looksLikeDiscovery(a) {
 			return a, nil
 		}
 	}

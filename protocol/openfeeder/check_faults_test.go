@@ -419,7 +419,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestCross(t *testing.T) {
-	protocoltest.Crossing{
+	protocoltest.Agreement{
 		Protocol: Protocol(), Faults: crossFaults(),
 		Unread: map[string]string{
 			"2/status":               "203 is a 200 that a proxy has changed",

@@ -36,8 +36,8 @@ var (
 // isDateTime reports whether s is a date that the reader accepts, and includes a time.
 func isDateTime(s string) bool { return len(s) > len(time.DateOnly) && !parseTime(s).IsZero() }
 
-// judge reports a finding if a member is not of the kind k.
-func judge(k kit.Kind, u string, o object, fail check.Fail, where string, path ...string) {
+// checkMember reports a finding if a member is not of the kind k.
+func checkMember(k kit.Kind, u string, o object, fail check.Fail, where string, path ...string) {
 	if raw := o.at(path...); !k.OK(raw) {
 		fail(u, where+strings.Join(path, ".")+": "+kit.Shown(raw), k.Want)
 	}
@@ -48,7 +48,7 @@ func aboutField(k kit.Kind, path ...string) siteCheck {
 		if s.found.body == nil || s.found.resp.Status >= 300 {
 			return check.ErrNotApplicable
 		}
-		judge(k, s.found.url, s.found.body, fail, "", path...)
+		checkMember(k, s.found.url, s.found.body, fail, "", path...)
 		return nil
 	}
 }
@@ -58,7 +58,7 @@ func indexField(k kit.Kind, path ...string) siteCheck {
 		if s.index == nil || !s.index.ok() {
 			return check.ErrNotApplicable
 		}
-		judge(k, s.index.url, s.index.body, fail, "", path...)
+		checkMember(k, s.index.url, s.index.body, fail, "", path...)
 		return nil
 	}
 }
@@ -69,19 +69,19 @@ func itemField(k kit.Kind, name string) siteCheck {
 			return check.ErrNotApplicable
 		}
 		for i, it := range s.items {
-			judge(k, s.index.url, it, fail, fmt.Sprintf("items/%d/", i), name)
+			checkMember(k, s.index.url, it, fail, fmt.Sprintf("items/%d/", i), name)
 		}
 		return nil
 	}
 }
 
 func pageField(k kit.Kind, path ...string) siteCheck {
-	return onPages(func(p *siteResponse, fail check.Fail) { judge(k, p.url, p.body, fail, "", path...) })
+	return onPages(func(p *siteResponse, fail check.Fail) { checkMember(k, p.url, p.body, fail, "", path...) })
 }
 
 func chunkField(k kit.Kind, name string) siteCheck {
 	return onChunks(func(p *siteResponse, i int, c object, fail check.Fail) {
-		judge(k, p.url, c, fail, fmt.Sprintf("chunks/%d/", i), name)
+		checkMember(k, p.url, c, fail, fmt.Sprintf("chunks/%d/", i), name)
 	})
 }
 
@@ -90,7 +90,7 @@ func syncField(k kit.Kind, path ...string) siteCheck {
 		if s.sync == nil || !isReply(s.sync) {
 			return check.ErrNotApplicable
 		}
-		judge(k, s.sync.url, s.sync.body, fail, "", path...)
+		checkMember(k, s.sync.url, s.sync.body, fail, "", path...)
 		return nil
 	}
 }
@@ -107,7 +107,7 @@ func errorField(k kit.Kind, path ...string) siteCheck {
 		if a.body == nil {
 			a.body = object{}
 		}
-		judge(k, a.url, a.body, fail, a.resp.StatusText()+" with ", path...)
+		checkMember(k, a.url, a.body, fail, a.resp.StatusText()+" with ", path...)
 		return nil
 	}
 }

@@ -200,7 +200,7 @@ func checkExclusions(_ context.Context, s *siteContext, fail check.Fail) error {
 }
 
 // checkRobots checks whether robots.txt allows the discovery document, the endpoint and the sampled
-// pages. A rule about queries in robots.txt only affects the pages.
+// pages. A rule about queries in robots.txt affects only the pages.
 func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	urls := []string{s.found.url}
 	if s.feed.Endpoint != "" {

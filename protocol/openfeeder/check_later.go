@@ -57,8 +57,8 @@ func (s *siteContext) last(ctx context.Context) (string, *siteResponse, error) {
 	return u, a, err
 }
 
-// rare returns the longest word of a page that no other sampled page contains, or "".
-func (s *siteContext) rare(u string, page *siteResponse) (word string) {
+// rareWord returns the longest word of a page that no other sampled page contains, or "".
+func (s *siteContext) rareWord(u string, page *siteResponse) (word string) {
 	var others strings.Builder
 	for i, p := range s.pages {
 		if plainURL(s.asked[i]) != plainURL(u) && p.ok() {
@@ -93,7 +93,7 @@ func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) er
 	if page == nil || !page.page() {
 		return check.ErrNotApplicable
 	}
-	word := s.rare(u, page)
+	word := s.rareWord(u, page)
 	if word == "" {
 		return check.ErrNotApplicable
 	}

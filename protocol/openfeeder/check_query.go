@@ -47,8 +47,8 @@ func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) er
 	return nil
 }
 
-// long returns a sampled page with at least n chunks and its URL, or nil.
-func (s *siteContext) long(n int) (string, *siteResponse) {
+// longPage returns a sampled page with at least n chunks and its URL, or nil.
+func (s *siteContext) longPage(n int) (string, *siteResponse) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))
 		if total, ok := kit.Number(p.body.at("meta", "total_chunks")); p.ok() && (len(chunks) >= n || ok && int(total) >= n) {
@@ -58,12 +58,12 @@ func (s *siteContext) long(n int) (string, *siteResponse) {
 	return "", nil
 }
 
-// limited requests a page with a limit, and checks the number of chunks.
-func (s *siteContext) limited(ctx context.Context, least int, limit string, most int, fail check.Fail) error {
+// checkLimit requests a page with a limit, and checks the number of chunks.
+func (s *siteContext) checkLimit(ctx context.Context, least int, limit string, most int, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
 	}
-	u, _ := s.long(least)
+	u, _ := s.longPage(least)
 	if u == "" {
 		return check.ErrNotApplicable
 	}
@@ -85,11 +85,11 @@ func status2(a *siteResponse) string {
 }
 
 func checkLimit(ctx context.Context, s *siteContext, fail check.Fail) error {
-	return s.limited(ctx, 2, "1", 1, fail)
+	return s.checkLimit(ctx, 2, "1", 1, fail)
 }
 
 func checkLimitMax(ctx context.Context, s *siteContext, fail check.Fail) error {
-	return s.limited(ctx, 1, "1000", maxLimit, fail)
+	return s.checkLimit(ctx, 1, "1000", maxLimit, fail)
 }
 
 func checkLimitDefault(_ context.Context, s *siteContext, fail check.Fail) error {
@@ -104,11 +104,11 @@ func checkLimitDefault(_ context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// strict is a min_score that few chunks have.
-const strict = "0.9999"
+// strictScore is a min_score that few chunks reach.
+const strictScore = "0.9999"
 
 func checkMinScore(ctx context.Context, s *siteContext, fail check.Fail) error {
-	a, err := s.question(ctx, "min_score", strict)
+	a, err := s.question(ctx, "min_score", strictScore)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func checkMinScore(ctx context.Context, s *siteContext, fail check.Fail) error {
 	chunks, _ := objects(a.body["chunks"])
 	for i, c := range chunks {
 		if f, ok := kit.Number(c["relevance"]); ok && f < 0.9999 {
-			fail(a.url, fmt.Sprintf("chunks/%d/relevance: %s", i, c["relevance"]), strict+" or more")
+			fail(a.url, fmt.Sprintf("chunks/%d/relevance: %s", i, c["relevance"]), strictScore+" or more")
 		}
 	}
 	return nil
@@ -130,7 +130,7 @@ func checkMinScoreAlone(ctx context.Context, s *siteContext, fail check.Fail) er
 	if err := s.live(); err != nil {
 		return err
 	}
-	u, p := s.long(1)
+	u, p := s.longPage(1)
 	if p == nil {
 		return check.ErrNotApplicable
 	}
@@ -138,7 +138,7 @@ func checkMinScoreAlone(ctx context.Context, s *siteContext, fail check.Fail) er
 	if !ok {
 		return check.ErrNotApplicable // see rule 3.2/chunks
 	}
-	a, err := s.ask(ctx, "url", u, "min_score", strict)
+	a, err := s.ask(ctx, "url", u, "min_score", strictScore)
 	if err != nil {
 		return err
 	}

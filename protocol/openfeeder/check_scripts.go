@@ -14,7 +14,7 @@ import (
 
 // scripted matches markup that loads or runs something: a script or iframe with a src, a script
 // with a call or an assignment, or an image of one pixel. It does not match tags that a text only
-// mentions, such as in a text about HTML.
+// mentions, as in a text about HTML.
 var scripted = regexp.MustCompile(`(?is)<(?:script|iframe)\s[^<>]*\bsrc\s*=[^<>]*>?` +
 	`|<script(?:\s[^<>]*)?>.*?(?:[\w$)\]]\(|=).*?</script` +
 	`|<img\s[^>]*(?:width|height)=["']?1["'\s>]`)
@@ -49,8 +49,8 @@ func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// unseen matches the parts of an HTML source that readers do not see.
-var unseen = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</style\s*>|<!--.*?-->|<[a-z/!][^>]*>`)
+// invisible matches the parts of an HTML source that readers do not see.
+var invisible = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</style\s*>|<!--.*?-->|<[a-z/!][^>]*>`)
 
 // shows reports whether a page of the site shows the markup as visible text. It ignores line
 // breaks and code highlighting.
@@ -63,6 +63,6 @@ func (s *siteContext) shows(ctx context.Context, pageURL, markup string) (bool, 
 		return false, err
 	}
 	squeezed := func(s string) string { return strings.Join(strings.Fields(s), "") }
-	seen := html.UnescapeString(unseen.ReplaceAllString(string(p.resp.Body), ""))
+	seen := html.UnescapeString(invisible.ReplaceAllString(string(p.resp.Body), ""))
 	return strings.Contains(squeezed(seen), squeezed(markup)), nil
 }

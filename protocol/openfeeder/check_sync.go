@@ -94,10 +94,10 @@ func checkChanged(name string) siteCheck {
 		}
 		list, ok := objects(s.sync.body[name])
 		if !ok {
-			judge(isObjects, s.sync.url, s.sync.body, fail, "", name)
+			checkMember(isObjects, s.sync.url, s.sync.body, fail, "", name)
 		}
 		for i, it := range list {
-			judge(s.isPage(), s.sync.url, it, fail, fmt.Sprintf("%s/%d/", name, i), "url")
+			checkMember(s.isPage(), s.sync.url, it, fail, fmt.Sprintf("%s/%d/", name, i), "url")
 		}
 		return nil
 	}
@@ -110,7 +110,7 @@ func checkTombstones(name string, k kit.Kind) siteCheck {
 		}
 		list, _ := objects(s.sync.body["deleted"])
 		for i, gone := range list {
-			judge(k, s.sync.url, gone, fail, fmt.Sprintf("deleted/%d/", i), name)
+			checkMember(k, s.sync.url, gone, fail, fmt.Sprintf("deleted/%d/", i), name)
 		}
 		if len(list) == 0 {
 			return check.ErrNotApplicable
@@ -145,7 +145,7 @@ func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// early is a date before the web, which keeps replies short.
+// early is a date before the web existed, which keeps replies short.
 const early = "1990-01-02T00:00:00Z"
 
 func checkUntilAlone(ctx context.Context, s *siteContext, fail check.Fail) error {

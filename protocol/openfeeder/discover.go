@@ -25,7 +25,7 @@ const (
 // its bytes.
 func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.Document, error) {
 	site := v.Site()
-	a := &about{Version: version, Contact: p.o.Contact, Capabilities: []string{}}
+	a := &discoveryDocument{Version: version, Contact: p.o.Contact, Capabilities: []string{}}
 	a.Site.Name, a.Site.URL, a.Site.Language = canon.ValidUTF8(site.Title), site.Base, languageOf(site.Language)
 	home, err := v.Page(ctx, millrace.Ref{URL: cmp.Or(site.Home, "/")})
 	switch {

@@ -35,7 +35,7 @@ var errNone = fmt.Errorf("no OpenFeeder discovery document or endpoint: %w", mil
 // the root to a discovery document or to an endpoint. If the root has the version header (9) and no
 // link, discover tries the recommended endpoint (3).
 func (r *reader) discover(ctx context.Context) (feed, error) {
-	f, err := r.about(ctx, r.Root+discovery[1:])
+	f, err := r.readDiscovery(ctx, r.Root+discovery[1:])
 	if err == nil {
 		return f, nil
 	}
@@ -51,7 +51,7 @@ func (r *reader) discover(ctx context.Context) (feed, error) {
 		targets = nil
 	}
 	for _, target := range targets {
-		f, err := r.about(ctx, target)
+		f, err := r.readDiscovery(ctx, target)
 		if err == nil {
 			return f, nil
 		}
@@ -69,8 +69,8 @@ func (r *reader) discover(ctx context.Context) (feed, error) {
 	return feed{}, fmt.Errorf("%s: discovery: %w", Name, first)
 }
 
-// about reads a discovery document (2.1).
-func (r *reader) about(ctx context.Context, target string) (feed, error) {
+// readDiscovery reads a discovery document (2.1).
+func (r *reader) readDiscovery(ctx context.Context, target string) (feed, error) {
 	head, body, err := r.get(ctx, target, "")
 	if err != nil {
 		return feed{}, err
@@ -90,7 +90,7 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	if final, err := canon.URL(at.String()); err == nil {
 		f.Home = canon.Origin(final) + "/"
 	}
-	if err := f.named(r.Root, a.Site.URL); err != nil {
+	if err := f.setBase(r.Root, a.Site.URL); err != nil {
 		r.Note("2.1/site-url", target, "site.url is "+kit.Short(a.Site.URL))
 	} else if f.Alias != "" {
 		r.Note("2.1/site-origin", target, "site.url is "+kit.Short(a.Site.URL)+", but the feed is at "+f.Home)
@@ -117,12 +117,12 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 	return nil
 }
 
-// named sets Base and Alias from the site.url of the discovery document. An origin other than root
-// and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs are
+// setBase sets Base and Alias from the site.url of the discovery document. An origin other than
+// root and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs are
 // resolved on Home, and so are the paths of URLs on the alias. So the feed loses no page, and
-// contains only pages of the origin where it was found. If siteURL is not a URL, named returns an
+// contains only pages of the origin where it was found. If siteURL is not a URL, setBase returns an
 // error.
-func (f *feed) named(root, siteURL string) error {
+func (f *feed) setBase(root, siteURL string) error {
 	base, err := canon.URL(siteURL)
 	switch {
 	case err != nil:

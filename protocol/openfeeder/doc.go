@@ -43,8 +43,8 @@
 //
 // Required members that a page lacks get defaults. title is the first heading, else the last
 // segment of the URL. language is the site's, else "und", which is read as unknown. summary is the
-// description, else the start of the text, without bylines and addresses. A summary has at most
-// three sentences and 400 characters.
+// description, else the start of the text without bylines and e-mail addresses. A summary has at
+// most three sentences and 400 characters.
 //
 // # Sync
 //

@@ -42,8 +42,8 @@ const (
 	diffSync             = "diff-sync"
 )
 
-// about is the discovery document (2.1). "" and nil mean that a member is absent.
-type about struct {
+// discoveryDocument is the discovery document (2.1). "" and nil mean that a member is absent.
+type discoveryDocument struct {
 	Version string `json:"version"`
 	Site    struct {
 		Name        string `json:"name"`
@@ -165,7 +165,7 @@ type token struct {
 	T string  `json:"t"` // time of as_of
 	N *uint64 `json:"n"` // sequence number in the log; nil = use T
 	E string  `json:"e"` // epoch of the store to which N belongs
-	// Part reports that a client with this token may not have the state at N, because it has
+	// Part reports whether a client with this token may lack the state at N, because it has
 	// received later states of some pages.
 	Part bool `json:"p"`
 }
@@ -248,8 +248,8 @@ func required(pointer, section string) error {
 	return &millrace.FormatError{Protocol: Name, Position: pointer, Section: section, Reason: "the member is required"}
 }
 
-func decodeAbout(body []byte) (*about, error) {
-	a := new(about)
+func decodeAbout(body []byte) (*discoveryDocument, error) {
+	a := new(discoveryDocument)
 	if err := decode(body, a, "2.1"); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package openfeeder
 import "strconv"
 
 // encode returns the discovery document.
-func (a *about) encode() []byte {
+func (a *discoveryDocument) encode() []byte {
 	b := member([]byte{'{'}, "version", a.Version)
 	b = append(key(b, "site"), '{')
 	b = member(b, "name", a.Site.Name)

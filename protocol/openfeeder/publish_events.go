@@ -93,7 +93,7 @@ func (e *events) catchSlots() chan struct{} {
 	return e.catch
 }
 
-// join adds a client. The first client starts the reading.
+// join adds a client. The first client starts the read loop.
 func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,7 +115,7 @@ func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	go e.read(ctx, p, live, site)
 }
 
-// leave removes a client. The last client stops the reading.
+// leave removes a client. The last client stops the read loop.
 func (e *events) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -184,7 +184,7 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 func (e *events) end(ctx context.Context, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if ctx.Err() == nil { // otherwise, another reading has started
+	if ctx.Err() == nil { // otherwise, another read loop has started
 		e.err = err
 		e.wake()
 	}

@@ -55,7 +55,7 @@ func TestEventsEarly(t *testing.T) {
 	early.end()
 	w = httptest.NewRecorder()
 	early.serve(w, httptest.NewRequest(http.MethodGet, eventsPath, nil))
-	if !strings.HasSuffix(w.Body.String(), string(s.pub.parting(millrace.ErrUnavailable))) {
+	if !strings.HasSuffix(w.Body.String(), string(s.pub.finalEvent(millrace.ErrUnavailable))) {
 		t.Errorf("at the end: %s", w.Body)
 	}
 }

@@ -161,7 +161,7 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	if err != nil {
 		return "", wrong("The URL is invalid")
 	}
-	if climbs(s) {
+	if hasDotSegment(s) {
 		return "", wrong("The path contains dot segments")
 	}
 	switch _, host, _ := strings.Cut(canon.Origin(u), "://"); {
@@ -173,8 +173,8 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	return "", wrong("The URL belongs to another site")
 }
 
-// climbs reports whether the path of a URL contains a dot segment, in any encoding.
-func climbs(s string) bool {
+// hasDotSegment reports whether the path of a URL contains a dot segment, in any encoding.
+func hasDotSegment(s string) bool {
 	_, rest, _ := strings.Cut(s, "://")
 	rest, _, _ = strings.Cut(rest, "?")
 	rest, _, _ = strings.Cut(rest, "#")
@@ -194,7 +194,7 @@ func climbs(s string) bool {
 // parseDates parses since, until and cursor (3.4).
 func (q *query) parseDates(params map[string]string) (err error) {
 	if s := params["since"]; s != "" {
-		if q.since, err = parseInstant(plus(s)); err == nil {
+		if q.since, err = parseInstant(restorePlus(s)); err == nil {
 			q.since = clampTime(q.since)
 			q.raw[0] = q.since.Format(time.RFC3339Nano)
 		} else {
@@ -210,7 +210,7 @@ func (q *query) parseDates(params map[string]string) (err error) {
 		}
 	}
 	if s := params["until"]; s != "" {
-		if q.until, err = parseInstant(plus(s)); err != nil {
+		if q.until, err = parseInstant(restorePlus(s)); err != nil {
 			return refuse(http.StatusBadRequest, invalidParam,
 				"until must be an RFC 3339 date and time, such as 2026-02-15T00:00:00Z, not "+quote(s)+".")
 		}
@@ -237,8 +237,8 @@ func clampTime(t time.Time) time.Time {
 	return t
 }
 
-// plus repairs a date in whose zone a "+" was not percent-encoded.
-func plus(s string) string {
+// restorePlus repairs a date in whose zone a "+" was not percent-encoded.
+func restorePlus(s string) string {
 	if i := strings.LastIndexByte(s, ' '); i > len("2006-01-02T") {
 		return s[:i] + "+" + s[i+1:]
 	}
@@ -253,7 +253,7 @@ type resumePoint struct {
 	Time    string `json:"t"` // commit time of the edition
 	Edition uint64 `json:"p"` // sequence number of the reply's edition; 0 = start of the reply
 	Seq     uint64 `json:"n"` // sequence number up to which all changes were sent
-	// Scan reports that the changes of the log were sent, and that the list of pages continues
+	// Scan reports whether the changes of the log were sent, so that the list of pages continues
 	// after After.
 	Scan  bool   `json:"s,omitempty"`
 	After string `json:"a,omitempty"`

@@ -107,7 +107,7 @@ func (l *listener) begin() {
 
 // end sends the final event, which contains the reason.
 func (l *listener) end(ctx context.Context, why error) {
-	last := l.p.parting(why)
+	last := l.p.finalEvent(why)
 	switch {
 	case errors.Is(context.Cause(ctx), millrace.ErrForbidden):
 		last = stop(authRequired, "The key is no longer valid.")
@@ -272,8 +272,8 @@ func (l *listener) follow(ctx context.Context) error {
 	}
 }
 
-// parting returns the final event for an error.
-func (p *publisher) parting(err error) []byte {
+// finalEvent returns the final event for an error.
+func (p *publisher) finalEvent(err error) []byte {
 	switch e, asked := errors.AsType[*millrace.RequestError](err); {
 	case errors.Is(err, errGone):
 		return nil

@@ -382,7 +382,7 @@ func TestEventsSlow(t *testing.T) {
 	if _, _, err := e.after(&slow); !errors.Is(err, errBehind) {
 		t.Fatalf("the slow client: %v", err)
 	}
-	if frame := string(s.pub.parting(errBehind)); !strings.HasPrefix(frame, "event: error\ndata: {") || !strings.Contains(frame, slowConsumer) {
+	if frame := string(s.pub.finalEvent(errBehind)); !strings.HasPrefix(frame, "event: error\ndata: {") || !strings.Contains(frame, slowConsumer) {
 		t.Errorf("it gets %q", frame)
 	}
 }

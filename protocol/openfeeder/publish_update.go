@@ -32,7 +32,7 @@ func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace
 	done, err := live.Update(r.Context(), urls, action == "delete")
 	if errors.Is(err, millrace.ErrUnavailable) {
 		return fmt.Errorf("%s: update: %w: %w", Name,
-			refuse(http.StatusServiceUnavailable, serverError, "Updates of single pages are not supported, or not available now."), err)
+			refuse(http.StatusServiceUnavailable, serverError, "Updates of single pages are not supported, or are temporarily unavailable."), err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: update: %w", Name, err)

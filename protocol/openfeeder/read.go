@@ -31,28 +31,28 @@ type reader struct {
 	o         ReaderOptions
 	probeCost *protocol.Cost // cost of the requests during a probe; nil = no probe
 
-	mu   sync.Mutex
-	feed feed // last feed found; zero = not discovered yet
-	flat int  // number of consecutive page requests that returned the index
+	mu      sync.Mutex
+	feed    feed // last feed found; zero = not discovered yet
+	ignored int  // number of consecutive page requests that returned the index
 }
 
-// flatAfter is the number of page requests answered with the index after which a server counts as a
-// static host, which returns no pages.
-const flatAfter = 3
+// ignoredAfter is the number of page requests answered with the index after which a server counts
+// as a static host, which returns no pages.
+const ignoredAfter = 3
 
-// isFlat reports whether the server ignores queries, so pages cannot be requested.
-func (r *reader) isFlat() bool {
+// ignoresQueries reports whether the server ignores queries, so pages cannot be requested.
+func (r *reader) ignoresQueries() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.flat >= flatAfter
+	return r.ignored >= ignoredAfter
 }
 
 // answered records whether a page request returned the index.
 func (r *reader) answered(index bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.flat++; !index {
-		r.flat = 0
+	if r.ignored++; !index {
+		r.ignored = 0
 	}
 }
 
@@ -80,8 +80,8 @@ type cursor struct {
 	Token string    `json:"token,omitempty"` // token up to which all changes were applied; "" = the index is still being read
 	// ETag is the ETag of the reply to Token, if that reply contained no changes.
 	ETag string `json:"etag,omitempty"`
-	// ReportsDeletions reports that the site lists deletions. If it is false, Polls counts the
-	// replies since the whole index was last compared.
+	// ReportsDeletions reports whether the site lists deletions. If not, Polls counts the replies
+	// since the whole index was last compared.
 	ReportsDeletions bool           `json:"reports_deletions,omitempty"`
 	Polls            int            `json:"polls,omitempty"`
 	Files            []kit.Resource `json:"files,omitempty"` // index files of a static feed
@@ -91,7 +91,7 @@ type cursor struct {
 // specification (3.4). A reply with this many may be incomplete.
 const recommendedTombstones = 1000
 
-// run is one reading of the stream.
+// run is one read of the stream.
 type run struct {
 	*reader
 	kit.Yield
@@ -123,7 +123,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 	return run.read(ctx)
 }
 
-// begin starts a reading from a cursor, with the cached feed or after discovery.
+// begin starts a read from a cursor, with the cached feed or after discovery.
 func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yield) (*run, time.Time, error) {
 	now, run := r.Now(), &run{reader: r, Yield: yield}
 	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Feed.Endpoint != "" }); err != nil {
@@ -145,7 +145,7 @@ func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yie
 }
 
 // moved discovers the feed again after the error lost, and reports whether the feed has moved. If
-// it has not, moved returns lost.
+// the feed has not moved, the error is lost.
 func (r *run) moved(ctx context.Context, now time.Time, lost error) (bool, error) {
 	f, err := r.discover(ctx)
 	if err != nil || f == r.is.Feed {
@@ -274,8 +274,8 @@ func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
 // urlOf resolves the URL of a page in the feed.
 func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.Root, ref) }
 
-// ask sends a GET request, conditional if there are validators. The URL of the response is the one
-// after redirects.
+// ask sends a GET request, which is conditional if there are validators. The URL of the response is
+// the one after redirects.
 func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, accept string) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {

@@ -38,8 +38,8 @@ const (
 	stableAfter = 20 * time.Second // a connection that lasts at least this long resets the delay
 )
 
-// errMuted is the error if a server tells clients not to reconnect.
-var errMuted = fmt.Errorf("the site has ended its event stream: %w", millrace.ErrNotFound)
+// errEnded is the error if a server tells clients not to reconnect.
+var errEnded = fmt.Errorf("the site has ended its event stream: %w", millrace.ErrNotFound)
 
 // Notify listens to the event stream of the discovery document. See [protocol.Protocol.Notify].
 // Positions are event IDs.
@@ -47,10 +47,10 @@ func (r *reader) Notify(ctx context.Context, position string, notify func(positi
 	if r.Err != nil {
 		return r.Err
 	}
-	l := &listening{reader: r, lastID: position, notify: notify, retry: firstRetry}
+	l := &eventReader{reader: r, lastID: position, notify: notify, retry: firstRetry}
 	for fails := 0; ; {
 		began := time.Now()
-		err := l.once(ctx)
+		err := l.connect(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -72,18 +72,18 @@ func (r *reader) Notify(ctx context.Context, position string, notify func(positi
 	}
 }
 
-// listening is a client of an event stream.
-type listening struct {
+// eventReader is a client of an event stream.
+type eventReader struct {
 	*reader
 	notify func(position string)
 	target string // URL of the events; "" = unknown
 	lastID string // ID of the last event; "" = none
-	fresh  bool   // the caller was not notified of earlier changes yet
+	fresh  bool   // whether the caller has yet to be notified of earlier changes
 	retry  time.Duration
 }
 
-// once opens one connection and reads until it ends. It returns the reason for the end.
-func (l *listening) once(ctx context.Context) (err error) {
+// connect opens one connection and reads until it ends. It returns the reason for the end.
+func (l *eventReader) connect(ctx context.Context) (err error) {
 	if l.target == "" {
 		if l.target, err = l.eventsAt(ctx); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNoContent {
-		return errMuted
+		return errEnded
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		if l.lastID != "" && gone(err) {
@@ -131,7 +131,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 
 // eventsAt returns the URL of the event stream from the discovery document. The stream must be on
 // the site's own origin, or on the origin of the document.
-func (l *listening) eventsAt(ctx context.Context) (string, error) {
+func (l *eventReader) eventsAt(ctx context.Context) (string, error) {
 	target := l.Root + discovery[1:]
 	head, body, err := l.get(ctx, target, "")
 	if errors.Is(err, millrace.ErrNotFound) {
@@ -167,7 +167,7 @@ func (l *listening) eventsAt(ctx context.Context) (string, error) {
 }
 
 // read reads a stream to its end.
-func (l *listening) read(r io.Reader) error {
+func (l *eventReader) read(r io.Reader) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4<<10), maxLine)
 	lines.Split(eventLines())
@@ -199,13 +199,13 @@ func (l *listening) read(r io.Reader) error {
 
 // event is the part of an event that was received so far.
 type event struct {
-	name string
-	data []byte // limited to maxData bytes
-	some bool   // whether the event has data
+	name    string
+	data    []byte // limited to maxData bytes
+	hasData bool   // whether the event has data
 }
 
 // field parses a line of an event (WHATWG HTML, section 9.2.6).
-func (l *listening) field(e *event, line []byte) {
+func (l *eventReader) field(e *event, line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
@@ -213,7 +213,7 @@ func (l *listening) field(e *event, line []byte) {
 		e.name = string(value[:min(len(value), maxID)])
 	case "data":
 		e.data = append(e.data, value[:min(len(value), maxData-len(e.data))]...)
-		e.some = true
+		e.hasData = true
 	case "id":
 		// An ID that is not allowed in a header cannot be sent back.
 		if len(value) <= maxID && !bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
@@ -226,11 +226,11 @@ func (l *listening) field(e *event, line []byte) {
 	}
 }
 
-// take handles an event. wake reports that the site has changed, and err ends the stream. An event
-// about the stream itself sets neither.
-func (l *listening) take(e *event) (wake bool, err error) {
+// take handles an event. wake reports whether the site has changed, and err ends the stream. An
+// event about the stream itself sets neither.
+func (l *eventReader) take(e *event) (wake bool, err error) {
 	switch {
-	case !e.some, e.name == "ready":
+	case !e.hasData, e.name == "ready":
 		return false, nil
 	case e.name != "error":
 		return true, nil

@@ -244,8 +244,8 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbfid: 1\r\ndata\r\n\r\ndata: x\r\revent: error\ndata: {\"error\":{\"code\":\"SERVER_ERROR\",\"message\":\"x\"}}\n\n"))
 	f.Add([]byte("id: a\x00b\ndata: \xff\n\n\xef\xbbid: 1\n"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		read := func(r io.Reader) (notified []string, l *listening, err error) {
-			l = &listening{retry: firstRetry, fresh: true, notify: func(position string) { notified = append(notified, position) }}
+		read := func(r io.Reader) (notified []string, l *eventReader, err error) {
+			l = &eventReader{retry: firstRetry, fresh: true, notify: func(position string) { notified = append(notified, position) }}
 			err = l.read(r)
 			return notified, l, err
 		}

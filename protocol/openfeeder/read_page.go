@@ -56,7 +56,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	if err != nil {
 		return nil, err
 	}
-	if w.URL, err = r.leadsBack(f, w.URL, u); err != nil {
+	if w.URL, err = r.checkURL(f, w.URL, u); err != nil {
 		return nil, err
 	}
 	p := w.read()
@@ -126,7 +126,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 		if number > 1 {
 			pairs = append(pairs, "page", strconv.Itoa(number))
 		}
-		if target = f.query(pairs...); r.isFlat() {
+		if target = f.query(pairs...); r.ignoresQueries() {
 			return nil, "", errIgnored(target)
 		}
 	}
@@ -168,9 +168,9 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	return w, head.header.Get("ETag"), nil
 }
 
-// leadsBack returns the URL of a page if a response contains a different URL than the requested
-// one. The URLs may differ only by http and https, and by a trailing slash.
-func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
+// checkURL returns the URL of the page in a response. The error is set if that is not the requested
+// page. The URLs may differ only by http and https, and by a trailing slash.
+func (r *reader) checkURL(f feed, is, asked string) (string, error) {
 	u, err := f.url(r.Root, is)
 	if err != nil {
 		return "", errors.Join(r.Bad(asked, "3.2", "url does not belong to the site", nil), err)

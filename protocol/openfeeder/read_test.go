@@ -347,7 +347,7 @@ func TestReadFlat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(s.asked) != 1+flatAfter {
+	if len(s.asked) != 1+ignoredAfter {
 		t.Errorf("requested %q", s.asked)
 	}
 	for body, want := range map[string]string{list(1, 1, "/a"): "query-ignored", "{}": "not-found", "[": "not-found"} { // body of the reply

@@ -11,7 +11,7 @@ import (
 // Breaker wraps the handler of a valid site and introduces a fault.
 type Breaker = func(http.Handler) http.Handler
 
-// Plainly serves a request without content codings, so the body can be edited.
+// Plainly serves a request without a content coding, so that the body can be edited.
 func Plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	r = r.Clone(r.Context())
 	r.Header.Del("Accept-Encoding")

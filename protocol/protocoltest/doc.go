@@ -1,5 +1,5 @@
-// Package protocoltest tests the law of the protocols, over real HTTP and on generated sites: a
-// reader gets exactly what the publisher carries.
+// Package protocoltest tests the equation that every protocol satisfies, over real HTTP and on
+// generated sites: a reader gets exactly the pages that Carry returns.
 //
 //	func TestLaw(t *testing.T) { protocoltest.Run(t, tct.Draft01()) }
 //

@@ -53,7 +53,7 @@ func (s *site) documents(t *testing.T) {
 		if strings.HasPrefix(d.ETag, "W/") || strings.ContainsAny(d.ETag, "\" \t") || d.ETag == "" && !d.Large {
 			t.Errorf("%s: %q is not a strong tag", path, d.ETag)
 		}
-		s.of(t, d)
+		s.checkSubject(t, d)
 		if d.Large {
 			continue
 		}
@@ -78,8 +78,9 @@ func (s *site) documents(t *testing.T) {
 	}
 }
 
-// of checks that the document of a page names that page, and that other documents name no page.
-func (s *site) of(t *testing.T, d *millrace.Document) {
+// checkSubject checks that the document of a page names that page, and that other documents name no
+// page.
+func (s *site) checkSubject(t *testing.T, d *millrace.Document) {
 	t.Helper()
 	if d.PageCount < 0 || d.Page != "" && (d.PageCount > 0 || d.Query != "" || d.Large || d.Public) {
 		t.Errorf("%s: got page %q, query %q, %d pages, large %t, public %t", d.Path, d.Page, d.Query, d.PageCount, d.Large, d.Public)

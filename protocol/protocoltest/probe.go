@@ -21,8 +21,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Limits of a probe, and the allowed deviation of its figures from the cost of reading. The
-// deviation is a factor plus a constant for the documents of a small site other than its pages.
+// Limits of a probe, and the permitted deviation of its figures from the actual cost. The deviation
+// is a factor plus a constant. The constant covers the documents of a small site that are not
+// pages.
 const (
 	probeRequests = 12
 	probeFactor   = 1.6
@@ -79,8 +80,8 @@ func (w *meteredWriter) Write(b []byte) (int, error) {
 // Unwrap supports [http.ResponseController].
 func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// even returns similar pages of a site, each with its own text.
-func even(n int, at time.Time) []*millrace.Page {
+// similarPages returns the pages of a site, which are of similar size, each with its own text.
+func similarPages(n int, at time.Time) []*millrace.Page {
 	g := rand.New(rand.NewPCG(uint64(n), 7))
 	words := strings.Fields("mill race water wheel stone grain sluice gate pond weir meal sack dust beam shaft gear tooth cog axle flow bank reed stream")
 	text := func(n int) string {
@@ -109,7 +110,7 @@ func even(n int, at time.Time) []*millrace.Page {
 	return pages
 }
 
-// revise returns the pages after an edit: n of them have more text, and the last ones are deleted.
+// revise returns the pages after an edit: n pages have more text, and the last pages are deleted.
 func revise(pages []*millrace.Page, n, deleted int, at time.Time) []*millrace.Page {
 	out := slices.Clone(pages[:len(pages)-deleted])
 	for i := range n {
@@ -133,7 +134,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	m := &meter{Handler: srv}
 	h := httptest.NewServer(m)
 	t.Cleanup(h.Close)
-	pages := even(n, at)
+	pages := similarPages(n, at)
 	v := NewView(millrace.Site{Base: h.URL + "/"}, pages, p.Tagger)
 	show := func(at time.Time) {
 		t.Helper()

@@ -37,7 +37,7 @@ func Pages(seed uint64) []*millrace.Page {
 }
 
 // unusualURLs are groups of URLs. A site has either all URLs of a group or none, because each group
-// tests one problem.
+// tests one difficulty.
 var unusualURLs = [][]string{
 	{"/post", "/post/"},
 	{"/only"},

@@ -219,9 +219,9 @@ func (s *siteContext) choose() (out []*reference) {
 	return append(out, deltas[:min(len(deltas), maxChosen)]...)
 }
 
-// still fetches the sitemap again, and reports whether r is unchanged. If r has changed, a mismatch
-// between the sitemap and the file is not a violation.
-func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
+// unchanged fetches the sitemap again, and reports whether r is unchanged. If r has changed, a
+// mismatch between the sitemap and the file is not a violation.
+func (s *siteContext) unchanged(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
 		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)
 		if err != nil {

@@ -120,8 +120,8 @@ type examination struct {
 	before []*seenFile // files of older collections
 }
 
-// unsure returns why a file could not be fetched, or nil if the file itself is the cause.
-func (f *seenFile) unsure() error {
+// notFetched returns why a file could not be fetched, or nil if the file itself is the cause.
+func (f *seenFile) notFetched() error {
 	if err := f.err; check.Unsure(err) {
 		return err
 	}
@@ -153,7 +153,7 @@ func (b *examination) run(ctx context.Context) {
 	b.ended(l, l.read(bytes.NewReader(coded), int64(len(coded)), b.coding, func(line []byte) error {
 		all.Write(line)
 		if l.number == 1 {
-			b.first(p, line)
+			b.metadata(p, line)
 			if known != nil {
 				cut.Write(line[:known.sum.from])
 				cut.Write(line[known.sum.to:])
@@ -216,7 +216,7 @@ func onContent(rule string) siteCheck {
 		var limited error
 		for _, f := range s.files {
 			if f.content == nil {
-				limited = errors.Join(limited, f.unsure())
+				limited = errors.Join(limited, f.notFetched())
 				continue
 			}
 			some = some || f.about[rule]

@@ -15,7 +15,7 @@ import (
 func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {
-		if err := f.unsure(); err != nil {
+		if err := f.notFetched(); err != nil {
 			return err
 		}
 		some = true
@@ -30,7 +30,7 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 		default:
 			continue
 		}
-		still, err := s.still(ctx, f.ref)
+		still, err := s.unchanged(ctx, f.ref)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func asDeclared(f func(c *seenFile) (is, declared string)) siteCheck {
 		case is == stated:
 			return true, nil
 		}
-		still, err := s.still(ctx, c.ref)
+		still, err := s.unchanged(ctx, c.ref)
 		if err == nil && still {
 			fail(c.ref.url, "the sitemap declares "+stated+", the file has "+is, is)
 		}

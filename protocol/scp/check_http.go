@@ -23,7 +23,7 @@ func onFiles(f func(s *siteContext, c *seenFile, fail check.Fail) bool) siteChec
 func askFiles(f func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error)) siteCheck {
 	return check.Each(func(s *siteContext) []*seenFile { return s.files }, func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !c.ok() {
-			return false, c.unsure()
+			return false, c.notFetched()
 		}
 		return f(ctx, s, c, fail)
 	})

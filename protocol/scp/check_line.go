@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// first checks the metadata line.
-func (b *examination) first(p *parser, line []byte) {
+// metadata checks the metadata line.
+func (b *examination) metadata(p *parser, line []byte) {
 	b.about["format/first-line"] = true
 	if rest, found := bytes.CutPrefix(line, []byte(byteOrderMark)); found {
 		b.note("format/json-lines", "the file starts with a byte order mark", "UTF-8 without one")

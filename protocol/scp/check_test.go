@@ -317,5 +317,5 @@ func TestCross(t *testing.T) {
 		own.Now = now
 		return NewReader(client, endpoint, own)
 	}
-	protocoltest.Crossing{Protocol: p, Good: func() http.Handler { return good().handler() }, Faults: faults(), Hosts: []string{"cdn.example", "x.test"}, Now: now}.Run(t)
+	protocoltest.Agreement{Protocol: p, Good: func() http.Handler { return good().handler() }, Faults: faults(), Hosts: []string{"cdn.example", "x.test"}, Now: now}.Run(t)
 }

@@ -155,8 +155,8 @@ func joined(sep, a, b string) string {
 	return a + sep + b
 }
 
-// maxSpread is the maximum factor by which spans may enlarge a table.
-const maxSpread = 4
+// maxGrowth is the maximum factor by which spans may enlarge a table.
+const maxGrowth = 4
 
 // rowsOf converts a table to rows of text. The text of a cell that spans several columns or rows is
 // written once. The other positions get empty cells, so columns stay aligned. If this would add too
@@ -170,7 +170,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 			spread = min(spread, 1<<40)
 		}
 	}
-	spans := spread > cells && spread <= maxSpread*cells+64
+	spans := spread > cells && spread <= maxGrowth*cells+64
 	var out [][]string
 	var down []int // by column, the number of further rows that a cell above covers
 	hasText := false

@@ -12,7 +12,7 @@ const (
 	graphDepth = 3 // depth of an element in a line: inside a page, an object and an array
 )
 
-// schemaOf returns JSON-LD elements as one object in one line. A single element stays unchanged,
+// schemaOf returns JSON-LD elements as one object on one line. A single element stays unchanged,
 // and several elements become a graph. Elements that are not objects are dropped.
 func schemaOf(list []json.RawMessage) []byte {
 	if len(list) == 0 {

@@ -18,9 +18,9 @@ import (
 
 var testSite = millrace.Site{Base: "https://example.com/", Language: "en"}
 
-// law fails unless reading the page's line returns the same page as carry, and carry does not
+// roundTrip fails unless reading the page's line returns the same page as carry, and carry does not
 // change that page again. It returns that page.
-func law(t *testing.T, p *millrace.Page) *millrace.Page {
+func roundTrip(t *testing.T, p *millrace.Page) *millrace.Page {
 	t.Helper()
 	once := carry(testSite, p)
 	value, err := tag(testSite, p)
@@ -49,7 +49,7 @@ func TestCarry(t *testing.T) {
 	for seed := range seeds {
 		for _, p := range protocoltest.Pages(seed) {
 			before := p.Revision()
-			if law(t, p) != nil {
+			if roundTrip(t, p) != nil {
 				n++
 			}
 			if p.Revision() != before {
@@ -173,7 +173,7 @@ func TestBlocks(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := aPage(c.block)
-			law(t, p)
+			roundTrip(t, p)
 			line := string(appendPage(nil, pageOf(testSite, p)))
 			_, content, _ := strings.Cut(line, `"content":`)
 			if got := strings.TrimSuffix(content, "}\n"); got != "["+c.want+"]" {
@@ -189,13 +189,13 @@ func TestFields(t *testing.T) {
 		URL: "/A/é?b=c", Author: "A", Published: time.Unix(1_600_000_000, 5), Modified: time.Unix(1_700_000_000, 5), Language: "EN_us",
 		Schema: []json.RawMessage{[]byte("{\n \"@type\": \"Article\"}")},
 	}
-	law(t, full)
+	roundTrip(t, full)
 	const want = `{"url":"https://example.com/A/%C3%A9?b=c","title":"é","description":"é","author":"A","published":"2020-09-13T12:26:40Z",` +
 		`"modified":"2023-11-14T22:13:20Z","language":"en-us","schema":{"@type":"Article"},"content":[{"type":"text","text":"é"}]}` + "\n"
 	if got := string(appendPage(nil, pageOf(testSite, full))); got != want {
 		t.Errorf("%s", got)
 	}
-	minimal := law(t, &millrace.Page{URL: "/", Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "H"}}, Summary: "S"})
+	minimal := roundTrip(t, &millrace.Page{URL: "/", Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "H"}}, Summary: "S"})
 	if minimal.Title != "H" || minimal.Description != "S" || minimal.Language != "en" || minimal.Modified.Unix() != 0 {
 		t.Errorf("%+v", minimal)
 	}
@@ -209,7 +209,7 @@ func TestFields(t *testing.T) {
 		{URL: "javascript:x"},
 		{URL: ""},
 	} {
-		if law(t, p) != nil {
+		if roundTrip(t, p) != nil {
 			t.Errorf("%+v is carried", p)
 		}
 	}
@@ -239,7 +239,7 @@ func TestSchema(t *testing.T) {
 			p.Schema = append(p.Schema, json.RawMessage(s))
 		}
 		var got []string
-		for _, s := range law(t, p).Schema {
+		for _, s := range roundTrip(t, p).Schema {
 			got = append(got, string(s))
 		}
 		if !slices.Equal(got, c.want) {
@@ -290,7 +290,7 @@ func TestManyBlocks(t *testing.T) {
 				says = append(says, it.Text)
 			}
 		}
-		got := law(t, aPage(blocks...))
+		got := roundTrip(t, aPage(blocks...))
 		if len(got.Blocks) > maxBlocks || n > 1 && len(got.Blocks) < maxBlocks-n {
 			t.Errorf("%d kinds: %d blocks", n, len(got.Blocks))
 		}
@@ -307,7 +307,7 @@ func TestManyBlocks(t *testing.T) {
 func TestLongPage(t *testing.T) {
 	testkit.Soak(t) // a page of 100 MB
 	near := strings.Repeat("a", maxLine-300)
-	if p := law(t, aPage(millrace.Block{Type: millrace.TextBlock, Text: near})); p == nil || len(p.Blocks[0].Text) != len(near) {
+	if p := roundTrip(t, aPage(millrace.Block{Type: millrace.TextBlock, Text: near})); p == nil || len(p.Blocks[0].Text) != len(near) {
 		t.Error("a page near the limit is not carried")
 	}
 	if carry(testSite, aPage(millrace.Block{Type: millrace.TextBlock, Text: near + near[:300]})) != nil {
@@ -330,7 +330,7 @@ func TestPlanes(t *testing.T) {
 		b.WriteRune(r)
 	}
 	s := b.String()
-	p := law(t, aPage(millrace.Block{Type: millrace.TextBlock, Text: s}, millrace.Block{Type: millrace.CodeBlock, Text: s}))
+	p := roundTrip(t, aPage(millrace.Block{Type: millrace.TextBlock, Text: s}, millrace.Block{Type: millrace.CodeBlock, Text: s}))
 	if p.Blocks[0].Text != s || p.Blocks[1].Text != s {
 		t.Error("text has changed")
 	}

@@ -186,7 +186,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	return f, nil, nil
 }
 
-// body returns the content of a sitemap. During a probe, it returns only the first bytes.
+// body returns the content of a sitemap, or only its first bytes during a probe.
 func (r *run) body(resp *http.Response, f *found) (io.ReadCloser, error) {
 	if r.probeCost == nil {
 		return fetch.Decode(resp)

@@ -96,7 +96,7 @@ func (r *run) addCosts(ctx context.Context, o *offer, names []string, into *prot
 	}
 	switch {
 	case deltas < int64(len(names)):
-		// A snapshot in place of deltas also shows deletions.
+		// A snapshot that replaces deltas also shows deletions.
 		into.Deletes = true
 		into.Moved = into.Moved.Add(protocol.Cost{Requests: int64(len(names)), Bytes: size}, 1)
 	default:

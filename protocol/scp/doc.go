@@ -30,12 +30,12 @@
 // exceed 100 MB. Forums are excluded because user-generated content needs consent (Privacy
 // Considerations).
 //
-// Required members that a page lacks get defaults. title is the first heading, else the last
+// A required member that the page lacks gets a default. title is the first heading, else the last
 // segment of the URL. description is the summary, else the title. language is the site's, else
-// "und". The same values replace a tag that the schema rejects. modified is published, else 1970.
-// content is the title. Several JSON-LD elements become one graph, which the reader splits again if
-// each element has its own context. An element is dropped if it is not an object, is not UTF-8 or
-// nests too deep.
+// "und". The same defaults replace a language tag that the schema rejects. modified is published,
+// else 1970. content is the title. Several JSON-LD elements become one graph, which the reader
+// splits again if each element has its own context. An element is dropped if it is not an object,
+// is not UTF-8 or nests too deep.
 //
 // A page of more than 1000 blocks keeps its text: adjacent texts are joined, from the end of the
 // page. If that is not enough, lists become text, then quotes, links and headings, then all blocks
@@ -46,9 +46,9 @@
 // A delta contains the changes of its period. Its since is the time of the last change before the
 // period, so that the delta follows what a client read at that time. Deltas do not list deletions.
 // To find them, a reader reads a new snapshot after seven deltas, and when the sitemap declares
-// fewer pages. A snapshot that the server codes against the last one takes the place of the deltas:
-// it costs as much as the changes, and shows the deletions. The Time of a checkpoint is the
-// generation time of the oldest collection that was read.
+// fewer pages. If the server can code a snapshot against the last one, the reader reads that
+// snapshot in place of the deltas: it costs only the changes, and shows the deletions. The Time of
+// a checkpoint is the generation time of the oldest collection that was read.
 //
 // # Deviations
 //

@@ -63,8 +63,8 @@ const (
 	pageTime = 30 * time.Second
 	// maxMetadata is the maximum length of the first line. The specification has no limit.
 	maxMetadata = 1 << 20
-	// maxScratch is the maximum number of stored decoded bytes, because a decoded file may be a
-	// hundred times as large as the file.
+	// maxScratch is the maximum number of stored decoded bytes, because a file may decode to a
+	// hundred times its size.
 	maxScratch = 1 << 30
 )
 

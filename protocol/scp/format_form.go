@@ -38,9 +38,9 @@ var (
 	// canonicalForm is a canonical URL. An invalid canonical URL does not make the page invalid.
 	canonicalForm = &form[string]{
 		func(p *parser, v *string) {
-			if p.link(v, "page/canonical"); p.astray {
+			if p.link(v, "page/canonical"); p.invalidURL {
 				p.counts.canonical++
-				p.astray = false
+				p.invalidURL = false
 			}
 		},
 		appendString,
@@ -82,12 +82,12 @@ var (
 	// imageForm is an Image. An image with an invalid URL is dropped.
 	imageForm = &form[string]{
 		func(p *parser, v *string) {
-			outer := p.astray
-			p.astray = false
-			if imageObject.read(p, v); p.astray {
+			outer := p.invalidURL
+			p.invalidURL = false
+			if imageObject.read(p, v); p.invalidURL {
 				p.counts.dropped++
 			}
-			p.astray = outer
+			p.invalidURL = outer
 		},
 		func(dst []byte, v *string) []byte {
 			if *v == "" {
@@ -160,7 +160,7 @@ func sources(o *object[source]) *form[media] {
 			if all == 0 {
 				p.refuse(at, "no URL")
 			}
-			p.astray = p.astray || all > 0 && good == 0
+			p.invalidURL = p.invalidURL || all > 0 && good == 0
 		},
 		func(dst []byte, m *media) []byte {
 			if len(m.Sources) == 0 {
@@ -217,10 +217,10 @@ func (p *parser) url(v *string) {
 	*v = u
 }
 
-// link reads the URL of a part of a page. If the URL is not http or https, it sets astray. It
+// link reads the URL of a part of a page. If the URL is not http or https, it sets invalidURL. It
 // reports a URL that must be repaired under rule.
 func (p *parser) link(v *string, rule string) {
-	p.has(rule)
+	p.applies(rule)
 	*v = ""
 	s, ok := p.token()
 	if !ok {
@@ -231,7 +231,7 @@ func (p *parser) link(v *string, rule string) {
 	} else {
 		p.warn(s.from, rule, "not an http or https URL")
 		*v = webURL(string(raw))
-		p.astray = p.astray || *v == ""
+		p.invalidURL = p.invalidURL || *v == ""
 	}
 }
 
@@ -249,7 +249,7 @@ func (p *parser) bool(v *bool) {
 
 // level reads the level of a heading, clamped to 1 to 6.
 func (p *parser) level(v *int) {
-	p.has("blocks/heading-level")
+	p.applies("blocks/heading-level")
 	p.peek()
 	at := p.pos
 	n, ok := p.integer()
@@ -290,7 +290,7 @@ func (p *parser) strings(v *[]string) {
 		if s := p.str(); p.keep {
 			p.strs = append(p.strs, s)
 		}
-		p.late()
+		p.timedOut()
 	})
 	*v = append([]string(nil), p.strs...)
 }

@@ -10,7 +10,7 @@ import (
 // checker use the same schemas.
 type object[T any] struct {
 	rule    string // checker rule of the members that have none of their own
-	says    string // sentence of that rule
+	says    string // text of that rule
 	members []member[T]
 	needs   uint32 // bits of the required members
 }
@@ -21,7 +21,7 @@ type member[T any] struct {
 	key   string // name as written, with its quotes, the comma and the colon
 	needs bool   // whether the member is required
 	rule  string // checker rule; "" = the rule of the object
-	says  string // sentence of the rule
+	says  string // text of the rule
 	read  func(p *parser, to *T)
 	text  func(to *T) *string // used in place of read for a string without restrictions
 	write func(dst []byte, from *T) []byte
@@ -46,8 +46,8 @@ func objectOf[T any](rule, says string, members ...member[T]) *object[T] {
 	return o
 }
 
-// may returns an optional member. It is not written if it is empty.
-func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
+// optional returns an optional member. It is not written if it is empty.
+func optional[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	m := member[T]{
 		name: name, key: `,"` + name + `":`,
 		read:  func(p *parser, to *T) { f.read(p, at(to)) },
@@ -59,9 +59,9 @@ func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	return m
 }
 
-// need returns a required member.
-func need[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
-	m := may(name, f, at)
+// required returns a required member.
+func required[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
+	m := optional(name, f, at)
 	m.needs = true
 	return m
 }
@@ -71,8 +71,8 @@ func read[T any](name string, f func(p *parser)) member[T] {
 	return member[T]{name: name, key: `,"` + name + `":`, read: func(p *parser, _ *T) { f(p) }}
 }
 
-// by sets the checker rule of the member.
-func (m member[T]) by(rule, says string) member[T] {
+// withRule sets the checker rule of the member.
+func (m member[T]) withRule(rule, says string) member[T] {
 	m.rule, m.says = rule, says
 	return m
 }
@@ -86,10 +86,10 @@ func (o *object[T]) rules(yield func(id, sentence string) bool) {
 	}
 }
 
-// ahead moves to the value of the next member and returns the index of the member, if its name is
+// expect moves to the value of the next member and returns the index of the member, if its name is
 // the expected one, without spaces and escapes. Otherwise it returns -1. The expected name is the
-// usual case, and is much faster than parsing a name.
-func (o *object[T]) ahead(p *parser, first bool, next int) int {
+// usual case, and comparing it is much faster than parsing a name.
+func (o *object[T]) expect(p *parser, first bool, next int) int {
 	skip := 0 // length of the comma
 	if first {
 		skip = 1
@@ -154,12 +154,12 @@ func (o *object[T]) missing(seen uint32) (out []*member[T]) {
 }
 
 // rest reads the remaining members of an open object and adds them to seen, which it returns. first
-// reports that no member was read yet.
+// reports whether no member has been read yet.
 func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
 	p.depth++
 	rule, next, end := p.rule, bits.TrailingZeros32(^seen), 0
 	for {
-		i := o.ahead(p, first, next)
+		i := o.expect(p, first, next)
 		if i < 0 {
 			name, more := p.member(first)
 			if !more {
@@ -175,7 +175,7 @@ func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
 			next = i + 1
 			if p.rule = rule; m.rule != "" {
 				p.rule = m.rule
-				p.has(m.rule)
+				p.applies(m.rule)
 			}
 			if seen&(1<<i) != 0 {
 				p.refuse(p.pos, duplicateName)
@@ -237,12 +237,12 @@ func listOf[E any](o *object[E]) *form[[]E] {
 // number of all elements and the number of remaining ones. If the value is not an array, all is -1.
 func readElements[E any](p *parser, o *object[E], v *[]E) (all, good int) {
 	*v = nil
-	outer := p.astray
+	outer := p.invalidURL
 	if !p.array(func() {
 		var e E
 		all++
-		p.astray = false
-		if o.read(p, &e); p.astray {
+		p.invalidURL = false
+		if o.read(p, &e); p.invalidURL {
 			p.counts.dropped++
 			return
 		}
@@ -252,7 +252,7 @@ func readElements[E any](p *parser, o *object[E], v *[]E) (all, good int) {
 	}) {
 		all = -1
 	}
-	p.astray = outer
+	p.invalidURL = outer
 	return all, good
 }
 

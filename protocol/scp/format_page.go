@@ -15,7 +15,7 @@ func (p *parser) parsePage(line []byte) bool {
 	if p.failed || !p.end() {
 		return false
 	}
-	p.has("page/required")
+	p.applies("page/required")
 	missing := pageObject.missing(seen)
 	switch {
 	case missing == nil:
@@ -32,7 +32,7 @@ const missingReason = "the member is required"
 func (p *parser) content(*[]block) {
 	p.peek()
 	at, n, rule := p.pos, 0, p.rule
-	p.has("limits/blocks")
+	p.applies("limits/blocks")
 	if p.array(func() {
 		if n++; n <= maxBlocks {
 			p.readBlock()
@@ -52,7 +52,7 @@ func (p *parser) content(*[]block) {
 // usually the first member; otherwise, readBlock searches the block for it.
 func (p *parser) readBlock() {
 	p.rule = "blocks/type"
-	p.has(p.rule)
+	p.applies(p.rule)
 	if p.peek() != '{' {
 		p.wrong("an object")
 		return
@@ -67,7 +67,7 @@ func (p *parser) readBlock() {
 		k = anyBlock
 	} else if k != anyBlock {
 		p.rule = k.rule
-		p.has(p.rule)
+		p.applies(p.rule)
 	} else {
 		p.counts.unknown++
 		p.warn(at, "blocks/type", "unknown content block type")
@@ -82,7 +82,7 @@ func (p *parser) readBlock() {
 			b.Media = new(media)
 		}
 	}
-	p.astray = false
+	p.invalidURL = false
 	seen := uint32(1)
 	if first {
 		seen = 0
@@ -92,7 +92,7 @@ func (p *parser) readBlock() {
 	case p.failed || k == anyBlock:
 	case k.needs&^seen != 0:
 		k.finish(p, at, seen)
-	case p.astray:
+	case p.invalidURL:
 		p.counts.dropped++
 	case p.keep:
 		return

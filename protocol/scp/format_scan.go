@@ -31,13 +31,13 @@ type parser struct {
 	rule    string      // rule that the current value violates if it does not match the schema
 	report  *lineReport // report for the checker; nil = no check
 
-	limits *OpenOptions
-	values int       // number of values since the last reading of the clock
-	until  time.Time // deadline of the line; zero = not set yet
-	depth  int       // number of open arrays and objects
-	before int       // end of the previous member; 0 = the current member is the first
-	spaced bool      // whether white space precedes or follows a token
-	astray bool      // a URL is invalid, so its parent is dropped
+	limits     *OpenOptions
+	values     int       // number of values since the clock was last read
+	until      time.Time // deadline of the line; zero = not set yet
+	depth      int       // number of open arrays and objects
+	before     int       // end of the previous member; 0 = the current member is the first
+	spaced     bool      // whether white space precedes or follows a token
+	invalidURL bool      // a URL is invalid, so its parent is dropped
 
 	page   page
 	media  media
@@ -65,8 +65,8 @@ type lineReport struct {
 // maxIssues is the maximum number of issues per line in a report.
 const maxIssues = 20
 
-// has records that a rule applies to the line.
-func (p *parser) has(rule string) {
+// applies records that a rule applies to the line.
+func (p *parser) applies(rule string) {
 	if p.report != nil {
 		p.report.about[rule] = true
 	}
@@ -87,7 +87,7 @@ type counts struct {
 	clamped   int // headings with a level outside 1 to 6
 }
 
-const everyValues = 1024 // number of values between two readings of the clock
+const everyValues = 1024 // number of values after which the clock is read again
 
 // reset prepares the parser for a new line.
 func (p *parser) reset(line []byte, section, broken string) {
@@ -97,7 +97,7 @@ func (p *parser) reset(line []byte, section, broken string) {
 	}
 	p.failed, p.fatal, p.skip = false, issue{}, issue{}
 	p.section, p.broken, p.rule = section, broken, broken
-	p.values, p.until, p.depth, p.astray = 0, time.Time{}, 0, false
+	p.values, p.until, p.depth, p.invalidURL = 0, time.Time{}, 0, false
 }
 
 // fail records a fatal error and returns false.
@@ -329,8 +329,8 @@ func unescape[T string | []byte](b T) (r rune, n int) {
 	}
 }
 
-// member moves to the next member of an open object. first reports that no member was read yet. At
-// the end and after an error, it returns false.
+// member moves to the next member of an open object. first reports whether no member has been read
+// yet. At the end and after an error, member returns false.
 func (p *parser) member(first bool) (name []byte, more bool) {
 	c := p.peek()
 	switch {
@@ -404,7 +404,7 @@ func (p *parser) expected(what string) bool {
 
 // value reads and discards any value.
 func (p *parser) value() bool {
-	if p.late() {
+	if p.timedOut() {
 		return false
 	}
 	switch c := p.peek(); c {
@@ -486,9 +486,9 @@ func (p *parser) number() (b []byte, ok bool) {
 	return b, true
 }
 
-// late counts a value, and reports whether the page has exceeded its time limit. This is fatal,
+// timedOut counts a value, and reports whether the page has exceeded its time limit. This is fatal,
 // because the rest of the line may be invalid JSON.
-func (p *parser) late() bool {
+func (p *parser) timedOut() bool {
 	if p.values++; p.values < everyValues {
 		return false
 	}

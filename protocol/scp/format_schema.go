@@ -6,91 +6,91 @@ import "time"
 // Metadata Schema, Page Object Schema). The parser, the writer and the checker rules use them.
 
 var lineObject = objectOf("format/first-line", "",
-	need("collection", &form[Metadata]{read: (*parser).collection}, func(m *Metadata) *Metadata { return m }))
+	required("collection", &form[Metadata]{read: (*parser).collection}, func(m *Metadata) *Metadata { return m }))
 
 var collectionObject = objectOf("format/first-line", "",
-	need("id", nameForm, func(m *Metadata) *string { return &m.ID }).
-		by("metadata/id", "id is a string of letters, digits, hyphens and underscores."),
-	need("section", nameForm, func(m *Metadata) *string { return &m.Section }).
-		by("metadata/section", "section is a string of letters, digits, hyphens and underscores."),
-	need("type", kindForm, func(m *Metadata) *string { return &m.Type }).
-		by("metadata/type", "type is snapshot or delta."),
-	need("generated", instantForm, func(m *Metadata) *time.Time { return &m.Generated }).
-		by("metadata/generated", "generated is a date-time."),
-	may("since", instantForm, func(m *Metadata) *time.Time { return &m.Since }).
-		by("metadata/since", "since is a date-time. A delta must have it."),
-	need("version", versionForm, func(m *Metadata) *string { return &m.Version }).
-		by("metadata/version", "version has the format MAJOR.MINOR."),
-	may("checksum", checksumForm, func(m *Metadata) *string { return &m.Checksum }).
-		by("checksum/form", "checksum is sha256: and 64 lower-case hexadecimal digits."))
+	required("id", nameForm, func(m *Metadata) *string { return &m.ID }).
+		withRule("metadata/id", "id is a string of letters, digits, hyphens and underscores."),
+	required("section", nameForm, func(m *Metadata) *string { return &m.Section }).
+		withRule("metadata/section", "section is a string of letters, digits, hyphens and underscores."),
+	required("type", kindForm, func(m *Metadata) *string { return &m.Type }).
+		withRule("metadata/type", "type is snapshot or delta."),
+	required("generated", instantForm, func(m *Metadata) *time.Time { return &m.Generated }).
+		withRule("metadata/generated", "generated is a date-time."),
+	optional("since", instantForm, func(m *Metadata) *time.Time { return &m.Since }).
+		withRule("metadata/since", "since is a date-time. A delta must have it."),
+	required("version", versionForm, func(m *Metadata) *string { return &m.Version }).
+		withRule("metadata/version", "version has the format MAJOR.MINOR."),
+	optional("checksum", checksumForm, func(m *Metadata) *string { return &m.Checksum }).
+		withRule("checksum/form", "checksum is sha256: and 64 lower-case hexadecimal digits."))
 
 var pageObject = objectOf("format/pages", "",
-	need("url", urlForm, func(w *page) *string { return &w.URL }).
-		by("page/url", "url is the full http or https URL of the page."),
-	need("title", textForm, func(w *page) *string { return &w.Title }).
-		by("page/title", "title is a string."),
-	need("description", textForm, func(w *page) *string { return &w.Description }).
-		by("page/description", "description is a string."),
-	may("author", textForm, func(w *page) *string { return &w.Author }).
-		by("page/author", "author is a string."),
-	may("published", instantForm, func(w *page) *time.Time { return &w.Published }).
-		by("page/published", "published is a date-time."),
-	need("modified", instantForm, func(w *page) *time.Time { return &w.Modified }).
-		by("page/modified", "modified is a date-time."),
-	need("language", languageForm, func(w *page) *string { return &w.Language }).
-		by("page/language", "language is a language tag."),
-	may("canonical", canonicalForm, func(w *page) *string { return &w.Canonical }).
-		by("page/canonical", "canonical is a URL."),
-	may("schema", schemaForm, func(w *page) *[]byte { return &w.Schema }).
-		by("page/schema", "schema is an object."),
-	need("content", contentForm, func(w *page) *[]block { return &w.Content }).
-		by("page/content", "content is an array of at least one block."),
+	required("url", urlForm, func(w *page) *string { return &w.URL }).
+		withRule("page/url", "url is the full http or https URL of the page."),
+	required("title", textForm, func(w *page) *string { return &w.Title }).
+		withRule("page/title", "title is a string."),
+	required("description", textForm, func(w *page) *string { return &w.Description }).
+		withRule("page/description", "description is a string."),
+	optional("author", textForm, func(w *page) *string { return &w.Author }).
+		withRule("page/author", "author is a string."),
+	optional("published", instantForm, func(w *page) *time.Time { return &w.Published }).
+		withRule("page/published", "published is a date-time."),
+	required("modified", instantForm, func(w *page) *time.Time { return &w.Modified }).
+		withRule("page/modified", "modified is a date-time."),
+	required("language", languageForm, func(w *page) *string { return &w.Language }).
+		withRule("page/language", "language is a language tag."),
+	optional("canonical", canonicalForm, func(w *page) *string { return &w.Canonical }).
+		withRule("page/canonical", "canonical is a URL."),
+	optional("schema", schemaForm, func(w *page) *[]byte { return &w.Schema }).
+		withRule("page/schema", "schema is an object."),
+	required("content", contentForm, func(w *page) *[]block { return &w.Content }).
+		withRule("page/content", "content is an array of at least one block."),
 	read[page]("collection", (*parser).ignore)) // ignored; the member belongs to a metadata line
 
 var blockKinds = []*blockKind{
 	blockOf(textBlock, "A text block has text.",
-		need("text", textForm, blockText)),
+		required("text", textForm, blockText)),
 	blockOf(headingBlock, "A heading block has a level and text.",
-		need("level", levelForm, func(b *block) *int { return &b.Level }),
-		need("text", textForm, blockText)),
+		required("level", levelForm, func(b *block) *int { return &b.Level }),
+		required("text", textForm, blockText)),
 	blockOf(linkBlock, "A link block has url and text, and may have rel, an array of strings.",
-		need("url", linkForm, blockURL),
-		need("text", textForm, blockText),
-		may("rel", textsForm, func(b *block) *[]string { return &b.Rel })),
+		required("url", linkForm, blockURL),
+		required("text", textForm, blockText),
+		optional("rel", textsForm, func(b *block) *[]string { return &b.Rel })),
 	blockOf(imageBlock, "An image block has url and alt.",
-		need("url", linkForm, blockURL),
-		need("alt", textForm, blockText)),
+		required("url", linkForm, blockURL),
+		required("alt", textForm, blockText)),
 	blockOf(listBlock, "A list block has ordered, true or false, and items, an array of strings.",
-		need("ordered", boolForm, func(b *block) *bool { return &b.Ordered }),
-		need("items", textsForm, func(b *block) *[]string { return &b.Items })),
+		required("ordered", boolForm, func(b *block) *bool { return &b.Ordered }),
+		required("items", textsForm, func(b *block) *[]string { return &b.Items })),
 	blockOf(codeBlock, "A code block has code, and may have a language.",
-		may("language", textForm, func(b *block) *string { return &b.Language }),
-		need("code", textForm, blockText)),
+		optional("language", textForm, func(b *block) *string { return &b.Language }),
+		required("code", textForm, blockText)),
 	blockOf(tableBlock, "A table block has rows, an array of arrays of strings.",
-		need("rows", rowsForm, func(b *block) *[][]string { return &b.Rows })),
+		required("rows", rowsForm, func(b *block) *[][]string { return &b.Rows })),
 	blockOf(quoteBlock, "A quote block has text, and may have a citation.",
-		need("text", textForm, blockText),
-		may("citation", textForm, func(b *block) *string { return &b.Citation })),
+		required("text", textForm, blockText),
+		optional("citation", textForm, func(b *block) *string { return &b.Citation })),
 	blockOf(videoBlock, "A video block has a name and at least one URL.",
 		mediaTitle,
-		need("url", sources(videoSource), blockMedia),
+		required("url", sources(videoSource), blockMedia),
 		mediaDuration,
-		may("width", naturalForm, func(b *block) *int { return &b.Media.Width }),
-		may("height", naturalForm, func(b *block) *int { return &b.Media.Height }),
+		optional("width", naturalForm, func(b *block) *int { return &b.Media.Width }),
+		optional("height", naturalForm, func(b *block) *int { return &b.Media.Height }),
 		mediaIcon,
 		mediaSummary,
-		may("captions", listOf(captionObject), func(b *block) *[]caption { return &b.Media.Captions }).
-			by("blocks/captions", "captions are objects with language, url and label."),
+		optional("captions", listOf(captionObject), func(b *block) *[]caption { return &b.Media.Captions }).
+			withRule("blocks/captions", "captions are objects with language, url and label."),
 		mediaChapters,
 		mediaTranscript),
 	blockOf(audioBlock, "An audio block has a name and at least one URL.",
 		mediaTitle,
-		need("url", sources(audioSource), blockMedia),
+		required("url", sources(audioSource), blockMedia),
 		mediaDuration,
 		mediaIcon,
 		mediaSummary,
-		may("attributedTo", namedForm, func(b *block) *string { return &b.Media.AttributedTo }),
-		may("partOf", namedForm, func(b *block) *string { return &b.Media.PartOf }),
+		optional("attributedTo", namedForm, func(b *block) *string { return &b.Media.AttributedTo }),
+		optional("partOf", namedForm, func(b *block) *string { return &b.Media.PartOf }),
 		mediaChapters,
 		mediaTranscript),
 }
@@ -127,35 +127,35 @@ func blockMedia(b *block) *media { return b.Media }
 
 // Members of video and audio blocks.
 var (
-	mediaTitle    = need("name", textForm, func(b *block) *string { return &b.Media.Name })
-	mediaDuration = may("duration", durationForm, func(b *block) *string { return &b.Media.Duration }).
-			by("blocks/duration", "duration is an ISO 8601 duration of hours, minutes and seconds.")
-	mediaIcon = may("icon", imageForm, func(b *block) *string { return &b.Media.Icon }).
-			by("blocks/icon", "icon is an object of type Image.")
-	mediaSummary  = may("summary", textForm, func(b *block) *string { return &b.Media.Summary })
-	mediaChapters = may("chapters", listOf(chapterObject), func(b *block) *[]chapter { return &b.Media.Chapters }).
-			by("blocks/chapters", "chapters are objects with time, in whole seconds, and title.")
-	mediaTranscript = may("transcript", textForm, func(b *block) *string { return &b.Media.Transcript })
+	mediaTitle    = required("name", textForm, func(b *block) *string { return &b.Media.Name })
+	mediaDuration = optional("duration", durationForm, func(b *block) *string { return &b.Media.Duration }).
+			withRule("blocks/duration", "duration is an ISO 8601 duration of hours, minutes and seconds.")
+	mediaIcon = optional("icon", imageForm, func(b *block) *string { return &b.Media.Icon }).
+			withRule("blocks/icon", "icon is an object of type Image.")
+	mediaSummary  = optional("summary", textForm, func(b *block) *string { return &b.Media.Summary })
+	mediaChapters = optional("chapters", listOf(chapterObject), func(b *block) *[]chapter { return &b.Media.Chapters }).
+			withRule("blocks/chapters", "chapters are objects with time, in whole seconds, and title.")
+	mediaTranscript = optional("transcript", textForm, func(b *block) *string { return &b.Media.Transcript })
 )
 
 // Objects in blocks. Violations in them are reported under the rule of the block.
 var (
 	audioSource = objectOf("", "",
-		need("href", linkForm, func(s *source) *string { return &s.Href }),
-		need("mediaType", textForm, func(s *source) *string { return &s.MediaType }))
+		required("href", linkForm, func(s *source) *string { return &s.Href }),
+		required("mediaType", textForm, func(s *source) *string { return &s.MediaType }))
 	videoSource   = objectOf("", "", append(audioSource.members, read[source]("rel", func(p *parser) { p.str() }))...)
 	captionObject = objectOf("", "",
-		need("language", textForm, func(c *caption) *string { return &c.Language }),
-		need("url", linkForm, func(c *caption) *string { return &c.URL }),
-		need("label", textForm, func(c *caption) *string { return &c.Label }))
+		required("language", textForm, func(c *caption) *string { return &c.Language }),
+		required("url", linkForm, func(c *caption) *string { return &c.URL }),
+		required("label", textForm, func(c *caption) *string { return &c.Label }))
 	chapterObject = objectOf("", "",
-		need("time", naturalForm, func(c *chapter) *int { return &c.Time }),
-		need("title", textForm, func(c *chapter) *string { return &c.Title }))
+		required("time", naturalForm, func(c *chapter) *int { return &c.Time }),
+		required("title", textForm, func(c *chapter) *string { return &c.Title }))
 	imageObject = objectOf("", "",
-		may("type", is("Image"), self),
-		may("url", linkForm, self))
+		optional("type", is("Image"), self),
+		optional("url", linkForm, self))
 	namedObject = objectOf("", "",
-		need("name", textForm, self))
+		required("name", textForm, self))
 )
 
 func self(s *string) *string { return s }

@@ -34,7 +34,7 @@ func (pl *plan) deltas(ctx context.Context) error {
 	}
 	for _, g := range pl.previous {
 		s := pl.section(g.Section)
-		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.outlived(g) || g.Until.After(now.start) || pl.replaced(s, g) {
+		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.expired(g) || g.Until.After(now.start) || pl.replaced(s, g) {
 			continue
 		}
 		if err := pl.list(s, g); err != nil {
@@ -60,8 +60,8 @@ func (pl *plan) valid(g *group) bool {
 	return g.Key == pl.key && g.Retired.IsZero() && len(g.files) == len(pl.codings())
 }
 
-// outlived reports whether a delta is too old to be listed.
-func (pl *plan) outlived(g *group) bool {
+// expired reports whether a delta is too old to be listed.
+func (pl *plan) expired(g *group) bool {
 	return pl.now.After(g.Until.Add(max(keepDeltas, keepPeriods*min(longestPeriod, g.Until.Sub(g.Since)))))
 }
 
@@ -91,7 +91,7 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 		}
 	}
 	if g := current[all]; g == nil || g.At.Seq < to {
-		since, err := pl.quiet(ctx, p.start, from)
+		since, err := pl.sinceOf(ctx, p.start, from)
 		if err != nil {
 			return err
 		}
@@ -112,13 +112,13 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	return nil
 }
 
-// quiet returns the earliest time, in whole seconds, after which no page was added or changed until
-// start. from is the sequence number at start. The collections of that time contain the state at
-// start, so the delta applies to them. Deletions do not count, because deltas do not list them.
-func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
+// sinceOf returns the earliest time, in whole seconds, after which no page was added or changed
+// until start. from is the sequence number at start. The collections of that time contain the state
+// at start, so the delta applies to them. Deletions do not count, because deltas do not list them.
+func (pl *plan) sinceOf(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	since := start
 	for range maxGone {
-		t, err := pl.still(ctx, since, from)
+		t, err := pl.lastChange(ctx, since, from)
 		if err != nil {
 			return t, err
 		}
@@ -140,12 +140,12 @@ func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.T
 	return since, nil
 }
 
-// maxGone is the maximum number of times with deletions that quiet skips.
+// maxGone is the maximum number of times with deletions that sinceOf skips.
 const maxGone = 100
 
-// still returns the time of the last change before start, in whole seconds. from is the sequence
-// number of that change.
-func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
+// lastChange returns the time of the last change before start, in whole seconds. from is the
+// sequence number of that change.
+func (pl *plan) lastChange(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	if from == 0 {
 		return start, nil
 	}

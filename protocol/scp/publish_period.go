@@ -65,10 +65,10 @@ func (p period) cacheAge() int {
 	return 86400
 }
 
-// rhythm returns the update frequency according to the log: hourly if the last day has at least 24
-// changes, daily if it has any, weekly if the last week has any, else monthly. If the log is
-// shorter than a week, the frequency is daily.
-func rhythm(ctx context.Context, v millrace.View, now time.Time) (string, error) {
+// updateFrequency returns the update frequency according to the log: hourly if the last day has at
+// least 24 changes, daily if it has any, weekly if the last week has any, else monthly. If the log
+// is shorter than a week, the frequency is daily.
+func updateFrequency(ctx context.Context, v millrace.View, now time.Time) (string, error) {
 	seq := v.Site().Seq
 	// The frequency in the sitemap must change at most once an hour.
 	now = now.Truncate(time.Hour)

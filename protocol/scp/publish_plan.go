@@ -37,8 +37,8 @@ type note struct {
 	Retired   time.Time `json:"retired,omitzero"`
 	// Clean is the last position at which all pages of the file still existed; zero = At.
 	Clean moment `json:"clean,omitzero"`
-	// Holds contains the ordered hashes of the pages of a delta; empty = unknown. Only the first
-	// file of a group has them.
+	// Holds contains the sorted hashes of the URLs of the pages of a delta; empty = unknown. Only
+	// the first file of a group has them.
 	Holds []uint32 `json:"holds,omitempty"`
 }
 
@@ -53,10 +53,10 @@ type group struct {
 	files []millrace.Artifact // files in the order of codings
 }
 
-// codings are the codings of every collection, best one first (protocols.md, section 3).
+// codings are the codings of every collection, best one first.
 var codings = []string{"zstd", "gzip", ""}
 
-// codings returns the codings of the publisher's collections. A compact site only has the best one.
+// codings returns the codings of the publisher's collections. A compact site has only the best one.
 func (p *publisher) codings() []string {
 	if p.compact {
 		return codings[:1]
@@ -93,7 +93,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	}
 	frequency := p.frequency
 	if frequency == "" {
-		if frequency, err = rhythm(ctx, v, now); err != nil {
+		if frequency, err = updateFrequency(ctx, v, now); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +138,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	return pl, nil
 }
 
-// follows ensures that later collections of the same slot are newer than n.
+// follows ensures that later collections of the slot of n are newer than n.
 func (pl *plan) follows(n *note) {
 	if at := n.slot(); n.Generated.After(pl.latest[at]) {
 		pl.latest[at] = n.Generated

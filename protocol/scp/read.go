@@ -113,7 +113,7 @@ func (c cursor) with(s applied) cursor {
 	return c
 }
 
-// run is one reading of the stream.
+// run is one read of the stream.
 type run struct {
 	*reader
 	kit.Yield
@@ -121,9 +121,9 @@ type run struct {
 	was       cursor
 	left      int64           // number of bytes that the quota still allows
 	sites     []string        // origins that pages may have
-	hosts     map[string]bool // hosts of collections that were already reported in a note
-	again     bool            // something was skipped, so the next run reads the sitemap again
-	unknown   bool            // the server does not have the client's dictionary
+	hosts     map[string]bool // hosts of collections for which a note was reported
+	again     bool            // whether something was skipped, so the next run reads the sitemap again
+	unknown   bool            // whether the server lacks the client's dictionary
 	generated time.Time       // generation time of the oldest collection that was read
 	probeCost *protocol.Cost  // cost of discovery; nil = no probe
 }
@@ -234,7 +234,7 @@ func (r *run) mark(c cursor, complete bool, section string) error {
 	return r.Give(m, nil)
 }
 
-// get requests a canonical URL. The URL of the response is the one after redirects.
+// get requests a canonical URL. Its result includes the URL after redirects.
 func (r *reader) get(ctx context.Context, target string, header http.Header) (*http.Response, error) {
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, target, header)
 	if err != nil {

@@ -26,7 +26,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 		return fmt.Errorf("%s: sitemap %s: no snapshot of the selected sections: %w", Name, f.URL, millrace.ErrNotFound)
 	}
 	is := cursor{Root: r.Root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
-	// If a section was removed, only a complete reading shows which pages were removed with it.
+	// If a section was removed, only a full read shows which pages were removed with it.
 	again := false
 	for _, s := range r.was.Sections {
 		if slices.Contains(names, s.Name) || f.offer.flawed {

@@ -151,7 +151,8 @@ func (f *File) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Step starts a step that reads the file passes times. If title is empty, no progress is reported.
+// Step starts a step that reads the file the given number of passes. If title is empty, no progress
+// is reported.
 func (f *File) Step(title string, passes int64) {
 	if title != "" {
 		title += " " + f.name

@@ -77,8 +77,8 @@ func connect(deltas []*offered, from time.Time) bool {
 	return true
 }
 
-// missed is a delta count above the value of any option. It marks a gap between deltas, which only
-// a snapshot fills.
+// missed is a number of deltas above the value of any option. It marks a gap between deltas, which
+// only a snapshot fills.
 const missed = 1 << 30
 
 // resync reports whether to read a newer snapshot instead of the newer deltas. Only a snapshot
@@ -94,7 +94,7 @@ func resync(snapshot *offered, deltas []*offered, was applied, every int) bool {
 	switch {
 	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // only the snapshot contains the changes
 		!connect(deltas, was.Generated),
-		was.Deltas+len(deltas) > every, // or missed
+		was.Deltas+len(deltas) > every, // also true for missed
 		snapshot.pages >= 0 && snapshot.pages < was.Pages,
 		snapshot.size() > 0 && snapshot.size() <= 4*size: // a snapshot is worth more than deltas, because it shows deletions
 		return true

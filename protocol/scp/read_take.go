@@ -66,7 +66,7 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resourc
 	if err != nil {
 		return was, formatURL(err, f.url)
 	}
-	r.judge(result, c.Coding(), o, f, s)
+	r.noteErrors(result, c.Coding(), o, f, s)
 	meta := c.Metadata()
 	generated := meta.Generated.Truncate(time.Second)
 	is := was.unconditional(o)
@@ -144,8 +144,8 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 	return nil
 }
 
-// judge reports notes for the tolerated errors of a verified file.
-func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) {
+// noteErrors reports notes for the tolerated errors of a verified file.
+func (r *run) noteErrors(v CheckResult, coding string, o *offered, f file, s *spool) {
 	url := f.url
 	named, ok := suffixOf(f.url)
 	asNamed := !ok || named == coding // otherwise, a proxy has coded or decoded the file
@@ -200,7 +200,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 			note(err, skip.URL)
 		case err != nil:
 			return err
-		case !r.ours(p.URL):
+		case !r.belongs(p.URL):
 			err = &millrace.SkipError{URL: p.URL, Err: &ruled{"page/site", &millrace.FormatError{
 				Protocol: Name, Section: sectionDiscovery, Reason: "the page does not belong to the sitemap's site, " + r.Root,
 			}}}
@@ -217,8 +217,8 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 	return ctx.Err()
 }
 
-// ours reports whether a page belongs to the site of the sitemap.
-func (r *run) ours(u string) bool {
+// belongs reports whether a page belongs to the site of the sitemap.
+func (r *run) belongs(u string) bool {
 	return slices.ContainsFunc(r.sites, func(base string) bool { return kit.SameOrigin(base, u) })
 }
 

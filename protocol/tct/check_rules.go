@@ -85,7 +85,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)
-		case p.Resp.Status == http.StatusUnauthorized: // checkLeak reports this
+		case p.Resp.Status == http.StatusUnauthorized: // checkLeak reports it
 		case p.Resp.Status != http.StatusOK:
 			fail(p.MURL, p.Resp.StatusText(), want)
 		default:

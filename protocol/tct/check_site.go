@@ -23,7 +23,7 @@ type siteContext struct {
 	kit.SiteContext
 	Home  *check.Response // response for the origin's root
 	Lists []*seenList
-	Other []string    // documents that are not lists, each with its URL and the reason
+	Other []string    // documents that are not lists, each as its URL and the reason
 	Pages []*seenPage // the sampled pages
 
 	d     *draft
@@ -94,8 +94,8 @@ func (s *siteContext) run(ctx context.Context) error {
 }
 
 // findLists finds the list at its fixed path, at the root of the origin or in the folder of the
-// site, or else the lists that the root announces. A site with an M-Sitemap near these paths only
-// also has the protocol, although not as the draft requires.
+// site, or else the lists that the root announces. A site that has an M-Sitemap only near these
+// paths has the protocol, too, although not as the draft requires.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
@@ -175,7 +175,7 @@ func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seen
 	return "", nil
 }
 
-// looksLikeList reports whether a document at the path of a list is a list, even a broken one.
+// looksLikeList reports whether a document at the path of a list is a list, even an invalid one.
 func looksLikeList(l *seenList) bool {
 	profile := kit.Text(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")

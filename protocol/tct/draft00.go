@@ -17,18 +17,18 @@ const (
 
 // draft00 contains the values and functions that are specific to draft-00.
 var draft00 = &draft{
-	Number:       "00",
-	Name:         name00,
-	Names:        docName00,
-	List:         "/llm-sitemap",                           // 6.1
-	PageLink:     millrace.Link{HTML: true, NoField: true}, // 3.1
-	Public:       []string{policyName, manifestName},
-	PolicyPath:   policyName, // 7.3
-	Once:         once00,
-	MediaType:    contentType,
-	CacheControl: cacheControl,
-	Vary:         "Accept, Accept-Encoding", // 5.4
-	Profile:      profileName,
+	Number:        "00",
+	Name:          name00,
+	Names:         docName00,
+	List:          "/llm-sitemap",                           // 6.1
+	PageLink:      millrace.Link{HTML: true, NoField: true}, // 3.1
+	Public:        []string{policyName, manifestName},
+	PolicyPath:    policyName, // 7.3
+	SiteDocuments: siteDocuments00,
+	MediaType:     contentType,
+	CacheControl:  cacheControl,
+	Vary:          "Accept, Accept-Encoding", // 5.4
+	Profile:       profileName,
 	Members: []member{
 		{"profile", profileMember, nil},
 		{"canonical_url", requiredMember, docURL},

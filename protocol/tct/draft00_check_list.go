@@ -18,7 +18,7 @@ func checkSitemap(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// timestamps are common layouts of ISO 8601.
+// timestamps lists common layouts of ISO 8601.
 var timestamps = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "20060102T150405Z0700", time.DateOnly,
 }

@@ -194,7 +194,7 @@ func TestCross00(t *testing.T) {
 	for _, f := range checkFaults00 {
 		faults = append(faults, protocoltest.Fault{Rule: name00 + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
-	protocoltest.Crossing{
+	protocoltest.Agreement{
 		Protocol: Draft00(), Good: goodHandler00, Faults: faults,
 		Unread: map[string]string{
 			"6.1/content-hash#bare digits": "validators are compared without the name of the hash",

@@ -17,9 +17,9 @@ const (
 	manifestName = "/llm-manifest.json"
 )
 
-// once00 returns the policy descriptor (7), if there is a policy, and the manifest with the
-// patterns of M-URLs (3.3).
-func once00(d *draft, site millrace.Site, owner *millrace.Policy) (out []*millrace.Document) {
+// siteDocuments00 returns the policy descriptor (7), if the site has a policy, and the manifest
+// with the patterns of M-URLs (3.3).
+func siteDocuments00(d *draft, site millrace.Site, owner *millrace.Policy) (out []*millrace.Document) {
 	if owner != nil {
 		out = append(out, discovery(d, policyName, policy.WriteTCT(owner), lastChanged(owner)))
 	}

@@ -38,7 +38,7 @@ import (
 //	1.9.1  CDNs SHOULD honour tags and 304: covered by 1.8.2 and 1.10/etag-intact
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher
 //	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: the reader's
-//	1.10   the concerned SHOULD limit entries: a client cannot see who is concerned
+//	1.10   some publishers SHOULD limit entries: a client cannot tell which
 func rules01(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	return []check.Rule{

@@ -352,7 +352,7 @@ func TestCross01(t *testing.T) {
 	for _, f := range checkFaults01 {
 		faults = append(faults, protocoltest.Fault{Rule: name01 + "/" + f.rule, Name: f.name, Break: f.breaks})
 	}
-	protocoltest.Crossing{
+	protocoltest.Agreement{
 		Protocol: Draft01(), Good: goodHandler01, Faults: faults,
 		Unread: map[string]string{
 			"1.5.1/content-type":          "JSON is UTF-8 without a charset, too",

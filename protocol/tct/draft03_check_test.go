@@ -299,7 +299,7 @@ func TestRules03(t *testing.T) {
 }
 
 func TestCross03(t *testing.T) {
-	protocoltest.Crossing{
+	protocoltest.Agreement{
 		Protocol: Draft03(), Faults: faults03(),
 		Unread: map[string]string{
 			"*/content-type":           "JSON says itself that it is JSON",

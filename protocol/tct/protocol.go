@@ -40,11 +40,11 @@ type draft struct {
 	Names     docname.Names // names of the M-URLs
 	List      string        // path of the list, without ".json"
 	ListItems int           // maximum number of items in one list
-	// OneList reports that a site has one list of all pages at a fixed path, which begins with the
-	// home page. If it is false, the root links to the lists.
+	// OneList reports whether a site has one list of all pages at a fixed path, which begins with
+	// the home page. If not, the root links to the lists.
 	OneList bool
-	// AbsoluteURL reports that the root's link to a list is absolute. RootHTML reports that this
-	// link may also be in the HTML of the root.
+	// AbsoluteURL reports whether the root's link to a list is absolute. RootHTML reports whether
+	// this link may also be in the HTML of the root.
 	AbsoluteURL, RootHTML bool
 	PageLink              millrace.Link // form of a page's link to its M-URL
 	OnRequest             bool          // see [protocol.Protocol]
@@ -84,12 +84,12 @@ type draft struct {
 	ListBreak          string // text before each item
 	IndexProfile       string // profile of a list of lists
 
-	// Once returns the site-wide documents other than lists. policy is the owner's policy, or nil.
-	// Public are the paths of all such documents. PolicyPath is the path of the policy descriptor,
-	// to which the list links.
-	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
-	Public     []string
-	PolicyPath string
+	// SiteDocuments returns the site-wide documents other than lists. policy is the owner's policy,
+	// or nil. Public are the paths of all such documents. PolicyPath is the path of the policy
+	// descriptor, to which the list links.
+	SiteDocuments func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
+	Public        []string
+	PolicyPath    string
 
 	// Reading and checking.
 

@@ -38,7 +38,7 @@ func (d *draft) NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery == "" && slices.Contains(p.Public, name) {
-		for _, doc := range p.Once(p.draft, v.Site(), p.policy) {
+		for _, doc := range p.SiteDocuments(p.draft, v.Site(), p.policy) {
 			if doc.Path == name {
 				return doc, nil
 			}
@@ -57,8 +57,8 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			yield(nil, fmt.Errorf("%s: list: %w", p.Name, err))
 			return
 		}
-		if p.Once != nil {
-			docs = append(docs, p.Once(p.draft, site, p.policy)...)
+		if p.SiteDocuments != nil {
+			docs = append(docs, p.SiteDocuments(p.draft, site, p.policy)...)
 		}
 		for _, doc := range docs {
 			if !yield(doc, nil) {

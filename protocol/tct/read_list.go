@@ -102,7 +102,7 @@ func isOtherDocument(err error) bool {
 }
 
 // verify reads the whole list before its items are used, and finds pages that are listed twice. It
-// needs 8 bytes of memory per item.
+// uses 8 bytes of memory per item.
 func (r *tctReader) verify(f *listFile) error {
 	body, err := f.spool.Reader()
 	if err != nil {

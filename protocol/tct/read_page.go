@@ -24,7 +24,7 @@ const maxAlternates = 4
 // targets of the links of the page.
 func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.d.Handshake && r.Options.Handshake && have.Location != "" {
-		if err := r.shakes(ctx, have); err != nil {
+		if err := r.checkHandshake(ctx, have); err != nil {
 			return nil, err
 		}
 	}
@@ -38,8 +38,8 @@ func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page
 	return r.machine(ctx, have.Location, have.Version, have.URL)
 }
 
-// shakes fetches the page, and checks that it links to the M-URL in the list (3.1).
-func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
+// checkHandshake fetches the page, and checks that it links to the M-URL in the list (3.1).
+func (r *tctReader) checkHandshake(ctx context.Context, have millrace.Ref) error {
 	links, _, err := r.Alternates(ctx, have.URL)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 	return nil
 }
 
-// single finds the document of a page without a list. It follows the links of the page to a
+// single finds the document of a page without using a list. It follows the links of the page to a
 // document that links back.
 func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	links, final, err := r.Alternates(ctx, have.URL)
@@ -178,14 +178,14 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	if err != nil {
 		return nil, r.Bad(murl, rules.CanonicalURL, "canonical_url", err)
 	}
-	if err := r.leadsBack(murl, "canonical_url", curl, curls); err != nil {
+	if err := r.checkTarget(murl, "canonical_url", curl, curls); err != nil {
 		return nil, err
 	}
 	canonical := false
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		if l.Is("canonical", "") {
 			canonical = true
-			if err := r.leadsBack(murl, "the canonical link", l.URL, curls); err != nil {
+			if err := r.checkTarget(murl, "the canonical link", l.URL, curls); err != nil {
 				return nil, err
 			}
 		}
@@ -236,8 +236,8 @@ func (r *tctReader) parity(murl, version string) {
 	}
 }
 
-// leadsBack checks that a document refers to the requested page.
-func (r *tctReader) leadsBack(murl, what, to string, curls []string) error {
+// checkTarget checks that a document refers to the requested page.
+func (r *tctReader) checkTarget(murl, what, to string, curls []string) error {
 	best := otherURL
 	for _, c := range curls {
 		best = min(best, compareURLs(to, c))

@@ -67,8 +67,8 @@ func (s *siteContext) run(ctx context.Context) error {
 			return err
 		}
 	}
-	twins := slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.md != nil || p.own != nil })
-	if s.llms == nil && s.atom == nil && s.json == nil && s.catalog == nil && !twins {
+	alternates := slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.md != nil || p.own != nil })
+	if s.llms == nil && s.atom == nil && s.json == nil && s.catalog == nil && !alternates {
 		return fmt.Errorf("%s has no llms.txt, no Markdown of its pages, no feed in Atom or JSON, and no API catalog: %w", s.Target.Root(), check.ErrAbsent)
 	}
 	return nil

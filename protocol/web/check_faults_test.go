@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	twinPath = "/post/index.md"
-	pagePath = "/post/"
+	alternatePath = "/post/index.md"
+	pagePath      = "/post/"
 )
 
 type checkFault struct {
@@ -59,15 +59,15 @@ var checkFaults = []checkFault{
 	{"llmstxt/alternate", "none", noLink(pagePath, `rel="alternate"`)},
 	{"llmstxt/alternate", "to nothing", protocoltest.Both(
 		protocoltest.SetHeader(pagePath, "Link", `</post.md>; rel="alternate"; type="text/markdown", </llms.txt>; rel="describedby"`),
-		body(twinPath, "<!doctype html>"), protocoltest.SetHeader(twinPath, "Content-Type", "text/html"), protocoltest.ReplaceBody("/llms.txt", "/post/index.md", "/docs/a.html.md"))},
+		body(alternatePath, "<!doctype html>"), protocoltest.SetHeader(alternatePath, "Content-Type", "text/html"), protocoltest.ReplaceBody("/llms.txt", "/post/index.md", "/docs/a.html.md"))},
 	{"llmstxt/describedby", "none", noLink(pagePath, "describedby")},
-	{"rfc7763-2/media-type", "text/plain", protocoltest.SetHeader(twinPath, "Content-Type", "text/plain; charset=utf-8")},
-	{"rfc7763-2/charset", "none", protocoltest.SetHeader(twinPath, "Content-Type", "text/markdown")},
-	{"rfc7763-2/utf-8", "latin-1", protocoltest.ReplaceBody(twinPath, "The text", "Th\xe9 text")},
-	{"rfc6596-3/canonical", "none", protocoltest.SetHeader(twinPath, "Link", "")},
-	{"rfc6596-3/canonical", "another page", protocoltest.SetHeader(twinPath, "Link", `</other/>; rel="canonical"`)},
-	{"rfc9110-8.8.3/etag", "none", protocoltest.SetHeader(twinPath, "ETag", "")},
-	{"rfc9110-13.1.2/if-none-match", "ignored", neverNotModified(twinPath)},
+	{"rfc7763-2/media-type", "text/plain", protocoltest.SetHeader(alternatePath, "Content-Type", "text/plain; charset=utf-8")},
+	{"rfc7763-2/charset", "none", protocoltest.SetHeader(alternatePath, "Content-Type", "text/markdown")},
+	{"rfc7763-2/utf-8", "latin-1", protocoltest.ReplaceBody(alternatePath, "The text", "Th\xe9 text")},
+	{"rfc6596-3/canonical", "none", protocoltest.SetHeader(alternatePath, "Link", "")},
+	{"rfc6596-3/canonical", "another page", protocoltest.SetHeader(alternatePath, "Link", `</other/>; rel="canonical"`)},
+	{"rfc9110-8.8.3/etag", "none", protocoltest.SetHeader(alternatePath, "ETag", "")},
+	{"rfc9110-13.1.2/if-none-match", "ignored", neverNotModified(alternatePath)},
 	{"rfc9110-12.5.5/vary", "HTML", protocoltest.OnResponse(pagePath, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		if strings.HasPrefix(rec.Header().Get("Content-Type"), "text/html") {
 			rec.Header().Set("Vary", "Accept-Encoding")

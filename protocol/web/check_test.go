@@ -192,7 +192,7 @@ func FuzzCheck(f *testing.F) {
 }
 
 func TestCross(t *testing.T) {
-	protocoltest.Crossing{
+	protocoltest.Agreement{
 		Protocol: Protocol(), Good: goodHandler, Faults: faults(),
 		Unseen: map[string]string{
 			"/feed.atom#*":             "a site may have no feed; it alone tells of deletions",

@@ -20,7 +20,7 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	if missing(site, p) != "" {
 		return nil
 	}
-	out, _ := settle(reduce(site, p))
+	out, _ := stablePage(reduce(site, p))
 	return out
 }
 
@@ -39,27 +39,27 @@ func missing(site millrace.Site, p *millrace.Page) string {
 		return unnamed
 	case p.Kind == millrace.Archive:
 		return archived
-	case !worded(p.Blocks) && strings.TrimSpace(p.Text()) == "" && !pictured(p.Blocks):
+	case !hasText(p.Blocks) && strings.TrimSpace(p.Text()) == "" && !hasMedia(p.Blocks):
 		return empty
 	}
 	return ""
 }
 
-// worded reports whether blocks certainly contain text. The first block of most pages does.
-func worded(blocks []millrace.Block) bool {
+// hasText reports whether blocks certainly contain text. The first block of most pages does.
+func hasText(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
-		return (b.Type == millrace.TextBlock || b.Type == millrace.HeadingBlock) && strings.TrimSpace(b.Text) != "" || worded(b.Blocks)
+		return (b.Type == millrace.TextBlock || b.Type == millrace.HeadingBlock) && strings.TrimSpace(b.Text) != "" || hasText(b.Blocks)
 	})
 }
 
-// pictured reports whether blocks without text show anything.
-func pictured(blocks []millrace.Block) bool {
+// hasMedia reports whether blocks without text show anything.
+func hasMedia(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
 		switch b.Type {
 		case millrace.ImageBlock, millrace.VideoBlock, millrace.AudioBlock, millrace.EmbedBlock, millrace.LinkBlock:
 			return millrace.SafeURL(b.URL)
 		}
-		return pictured(b.Blocks)
+		return hasMedia(b.Blocks)
 	})
 }
 
@@ -82,8 +82,8 @@ func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return out
 }
 
-// settle returns the page that a round trip through Markdown does not change, and its Markdown.
-func settle(p *millrace.Page) (*millrace.Page, []byte) {
+// stablePage returns the page that a round trip through Markdown does not change, and its Markdown.
+func stablePage(p *millrace.Page) (*millrace.Page, []byte) {
 	with := func(blocks []millrace.Block) *millrace.Page {
 		next := *p
 		next.Blocks = blocks
@@ -134,7 +134,7 @@ func tagParts(value string) (tokens string, line int) {
 
 // tokens estimates the number of tokens of a page's Markdown: one per four characters.
 func tokens(p *millrace.Page) int {
-	const matter = 60 // characters of the names and punctuation of the front matter
+	const matter = 60 // number of characters of the names and punctuation in the front matter
 	n := matter + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
 	commonmark.Texts(p.Blocks, func(text string, spans []millrace.Span) {
 		n += utf8.RuneCountInString(text) + 2 // plus two characters for a line end or a mark
@@ -154,7 +154,7 @@ func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, erro
 	if is != want {
 		return nil, fmt.Errorf("%s: Markdown of %s: tag is now %s, published was %s", Name, p.URL, is, want)
 	}
-	_, body := settle(reduce(site, p))
+	_, body := stablePage(reduce(site, p))
 	// An agent that starts at this page finds the others by the index. Readers ignore the member.
 	index := "---\nindex: " + strings.TrimSuffix(site.EndpointBase, "/") + listPath + "\n"
 	return append([]byte(index), bytes.TrimPrefix(body, []byte("---\n"))...), nil

@@ -45,7 +45,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 		return out, nil
 	}
 	n.Without = func(ctx context.Context, r *http.Request) (field, why string, err error) {
-		if p.static || !asks(site, r) {
+		if p.static || !mayNegotiate(site, r) {
 			return "", "", nil
 		}
 		page, err := v.Page(ctx, millrace.Ref{URL: identityOf(site, r)})
@@ -60,7 +60,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 		}
 		return "X-Markdown-Missing", why, nil
 	}
-	p.announce(site, &n)
+	p.advertise(site, &n)
 	return n
 }
 

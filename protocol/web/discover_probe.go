@@ -205,7 +205,7 @@ func (l *siteProbe) sample(ctx context.Context) error {
 				some = append(some, u)
 			}
 		}
-		if err := l.try(ctx, tried(some)); err != nil {
+		if err := l.tryPages(ctx, tried(some)); err != nil {
 			return err
 		}
 	}
@@ -215,7 +215,7 @@ func (l *siteProbe) sample(ctx context.Context) error {
 		switch {
 		case err == nil:
 			l.got++
-			l.size += min(t.size, maxTwin)
+			l.size += min(t.size, maxAlternate)
 			l.fields |= t.page.Known
 		case !absent(err):
 			return fmt.Errorf("%s: page: %w", Name, err)

@@ -66,7 +66,7 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	if at := canon.Origin(links.canonical); links.canonical != "" && at != origin {
 		f.also[at] = origin
 	}
-	r.know(r.manner(), f.also)
+	r.restore(r.manner(), f.also)
 	for _, u := range links.feeds {
 		if r.here(u) != "" {
 			f.feed = u
@@ -75,7 +75,7 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	}
 	// The links of the root apply only to the root. If the root is not a page, the first pages of
 	// the sitemaps are tried.
-	for _, at := range links.twins {
+	for _, at := range links.alternates {
 		if r.here(at) == "" || r.manner().known() {
 			continue
 		}
@@ -158,7 +158,7 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 				pages = append(pages, page)
 			}
 		}
-		if err := r.try(ctx, tried(pages)); err != nil {
+		if err := r.tryPages(ctx, tried(pages)); err != nil {
 			return err
 		}
 	}
@@ -171,8 +171,8 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 		switch {
 		case err != nil && !absent(err):
 			return fmt.Errorf("%s: discovery: %w", Name, err)
-		case err == nil && len(links.twins) > 0 && r.here(links.twins[0]) != "":
-			r.learn(page, links.twins[0], false)
+		case err == nil && len(links.alternates) > 0 && r.here(links.alternates[0]) != "":
+			r.learn(page, links.alternates[0], false)
 		}
 	}
 	r.is.Way = r.manner()
@@ -192,8 +192,8 @@ func tried(pages []string) (out []string) {
 	return out
 }
 
-// try fetches the Markdown of a few pages.
-func (r *reader) try(ctx context.Context, pages []string) error {
+// tryPages tries to fetch the Markdown of a few pages.
+func (r *reader) tryPages(ctx context.Context, pages []string) error {
 	guess, guessed := false, map[string]bool{}
 	var failed error
 	for i, page := range pages {

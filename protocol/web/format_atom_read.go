@@ -79,7 +79,7 @@ func (e *feedEntry) link(rel, typ, to string) {
 	switch {
 	case to == "", rel != "" && !strings.EqualFold(rel, "alternate"):
 	case isMarkdownType(typ):
-		e.Twin = to
+		e.Alternate = to
 	case (typ == "" || typ == "text/html" || typ == "application/xhtml+xml") && e.URL == "":
 		e.URL = to
 	}

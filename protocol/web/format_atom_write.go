@@ -35,7 +35,7 @@ type feedItem struct {
 	Author    string
 	Language  string
 	Tags      []string
-	Twin      string // absolute URL of the page's Markdown; "" = none
+	Alternate string // absolute URL of the page's Markdown; "" = none
 }
 
 // atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Close returns the errors of
@@ -102,7 +102,7 @@ func (a atomWriter) item(it *feedItem) {
 		a.element("published", feedStamp(it.Published))
 	}
 	a.link("alternate", "text/html", it.URL)
-	a.link("alternate", twinType, it.Twin)
+	a.link("alternate", alternateType, it.Alternate)
 	if it.Author != "" {
 		a.raw("<author><name>", sitemap.Escape(it.Author), "</name></author>\n")
 	}

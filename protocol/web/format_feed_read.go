@@ -27,12 +27,12 @@ type feedDoc struct {
 
 // feedEntry is the entry of one page in a feed.
 type feedEntry struct {
-	ID       string
-	URL      string // absolute URL of the page; "" = absent
-	Twin     string // URL of the page's Markdown
-	Updated  time.Time
-	Modified time.Time // modification time of the page; zero = absent
-	Gone     bool
+	ID        string
+	URL       string // absolute URL of the page; "" = absent
+	Alternate string // URL of the page's Markdown
+	Updated   time.Time
+	Modified  time.Time // modification time of the page; zero = absent
+	Gone      bool
 }
 
 // decodeFeed parses an Atom feed or a JSON Feed. It distinguishes them by the first character. at
@@ -100,7 +100,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 		}
 		for _, f := range it.Files {
 			if isMarkdownType(f.Type) {
-				e.Twin = resolved(at, f.URL)
+				e.Alternate = resolved(at, f.URL)
 			}
 		}
 		doc.Entries = append(doc.Entries, e)

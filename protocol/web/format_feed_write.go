@@ -14,8 +14,8 @@ const (
 	jsonDeletedFrom = `"_deleted":{"about":"https://github.com/millrace/millrace/blob/main/docs/adr/0018-composed.md","items":[`
 )
 
-// twinType is the media type of Markdown in links.
-const twinType = "text/markdown"
+// alternateType is the media type of Markdown in links.
+const alternateType = "text/markdown"
 
 type jsonFeedHead struct {
 	Version  string    `json:"version"`
@@ -127,8 +127,8 @@ func jsonItemOf(it *feedItem) *jsonFeedItem {
 	if isLanguage(it.Language) {
 		out.Language = it.Language
 	}
-	if it.Twin != "" {
-		out.Files = []jsonAttachment{{it.Twin, twinType}}
+	if it.Alternate != "" {
+		out.Files = []jsonAttachment{{it.Alternate, alternateType}}
 	}
 	return out
 }

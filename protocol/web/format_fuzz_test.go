@@ -33,7 +33,7 @@ func TestDecodeFeed(t *testing.T) {
 			<entry><id> urn:a </id><updated>2026-01-02T04:04:05+01:00</updated><link href="a"/><link rel="Alternate" type="Text/Markdown; charset=utf-8" href="a.md"/><link rel="self" href="no"/></entry>
 			<entry><link type="application/pdf" href="no"/><id>https://x.test/b</id><source><id>no</id><updated>2020-01-01T00:00:00Z</updated></source></entry></feed>`,
 			&feedDoc{Updated: day, Next: "https://x.test/blog/feed-2", Entries: []feedEntry{
-				{ID: "urn:a", URL: "https://x.test/blog/a", Twin: "https://x.test/blog/a.md", Updated: day},
+				{ID: "urn:a", URL: "https://x.test/blog/a", Alternate: "https://x.test/blog/a.md", Updated: day},
 				{ID: "https://x.test/b", URL: "https://x.test/b"},
 			}},
 		},
@@ -50,7 +50,7 @@ func TestDecodeFeed(t *testing.T) {
 			{"id":"1","url":"/a","date_published":"2020-01-01T00:00:00Z","date_modified":"2026-01-02T03:04:05Z","attachments":[{"url":"/a.png","mime_type":"image/png"},{"url":"/a.md","mime_type":"text/markdown"}]},
 			{"id":"https://x.test/b","date_published":"2026-01-02T03:04:05Z"}],"_deleted":{"items":[{"id":"https://x.test/c","date_deleted":"2026-01-02T03:04:05Z"}]}}`,
 			&feedDoc{Updated: day, Tombstones: true, Next: "https://x.test/2.json", Entries: []feedEntry{
-				{ID: "1", URL: "https://x.test/a", Twin: "https://x.test/a.md", Updated: day},
+				{ID: "1", URL: "https://x.test/a", Alternate: "https://x.test/a.md", Updated: day},
 				{ID: "https://x.test/b", URL: "https://x.test/b", Updated: day},
 				{ID: "https://x.test/c", URL: "https://x.test/c", Updated: day, Gone: true},
 			}},
@@ -99,7 +99,7 @@ func FuzzDecodeFeed(f *testing.F) {
 			return
 		}
 		for _, e := range doc.Entries {
-			for _, u := range []string{e.URL, e.Twin, doc.Next} {
+			for _, u := range []string{e.URL, e.Alternate, doc.Next} {
 				if c, err := canon.URL(u); u != "" && (err != nil || c != u) {
 					t.Errorf("%q is not a canonical URL", u)
 				}
@@ -129,7 +129,7 @@ func FuzzLLMs(f *testing.F) {
 }
 
 // The names of Markdown are canonical, and differ from the URL of the page.
-func FuzzTwinName(f *testing.F) {
+func FuzzAlternateName(f *testing.F) {
 	for _, u := range []string{"https://x.test/", "https://x.test/a/?b=/c.html", "https://x.test/a.htm", "https://x.test/a//"} {
 		f.Add(u)
 	}

@@ -38,9 +38,9 @@ type PublisherOptions struct {
 //	DIR/llms-1.txt …         parts of such a file
 //	/llms-full.txt           the Markdown of all pages, if LLMsFull is set
 //
-// and the documents of [once].
+// and the documents of [siteDocuments].
 type publisher struct {
-	once
+	siteDocuments
 	public bool // whether shared caches may store negotiated Markdown
 	full   bool
 	static bool // no negotiation, and no header fields of single files, which are expensive
@@ -53,13 +53,13 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 		o = new(protocol.PublisherOptions)
 	}
 	own := protocol.Own[PublisherOptions](o)
-	return &publisher{once: newOnce(o), public: own.MarkdownPublic, full: own.LLMsFull, static: o.Static}
+	return &publisher{siteDocuments: newOnce(o), public: own.MarkdownPublic, full: own.LLMsFull, static: o.Static}
 }
 
 // Find returns the Markdown document that a request names, or that it negotiates.
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	site := v.Site()
-	if !p.static && asks(site, r) {
+	if !p.static && mayNegotiate(site, r) {
 		if t, err := p.tag(ctx, v, identityOf(site, r)); err != nil {
 			return nil, fmt.Errorf("%s: find %s: %w", Name, kit.Short(r.URL.Path), err)
 		} else if t != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// asks reports whether a request may negotiate the Markdown of a page: documents and pages must
-// have the same base, and the client must prefer Markdown.
-func asks(site millrace.Site, r *http.Request) bool {
+// mayNegotiate reports whether a request may negotiate the Markdown of a page: documents and pages
+// must have the same base, and the client must prefer Markdown.
+func mayNegotiate(site millrace.Site, r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }
 

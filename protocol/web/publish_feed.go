@@ -30,8 +30,8 @@ type feedForm struct{ suffix, mediaType string }
 
 var feedForms = []feedForm{{".atom", atomType}, {".json", jsonFeedType}}
 
-// feedForms returns the formats of the feeds. A compact site only has Atom.
-func (d *once) feedForms() []feedForm {
+// feedForms returns the formats of the feeds. A compact site has only Atom.
+func (d *siteDocuments) feedForms() []feedForm {
 	if d.compact {
 		return feedForms[:1]
 	}
@@ -117,9 +117,9 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	return p, err
 }
 
-// names estimates the number of pages in the part. It is at most the number of changes, because a
-// page that has changed again is in a newer part.
-func (p part) names(site millrace.Site) int64 {
+// pageCount estimates the number of pages in the part. It is at most the number of changes, because
+// a page that has changed again is in a newer part.
+func (p part) pageCount(site millrace.Site) int64 {
 	if !p.log {
 		return int64(min(site.Pages, feedItems))
 	}
@@ -203,7 +203,7 @@ func entriesOf(ctx context.Context, v millrace.View, of part, tagged bool) ([]*f
 			if err != nil {
 				return nil, err
 			}
-			it.Modified, it.Twin = t.Modified, strings.TrimSuffix(site.EndpointBase, "/")+tagName(site, t)
+			it.Modified, it.Alternate = t.Modified, strings.TrimSuffix(site.EndpointBase, "/")+tagName(site, t)
 		}
 		it.Gone = false
 		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
@@ -237,7 +237,7 @@ func named(ctx context.Context, v millrace.View, items []*feedItem) ([]*feedItem
 
 // feed returns the feed document at a path. If the path is not that of a feed, the error is
 // ErrNotFound.
-func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
+func (d *siteDocuments) feed(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	form, n, ok := feedNamed(path)
 	if !ok {
 		return nil, millrace.ErrNotFound
@@ -269,7 +269,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 		h.Add("Link", millrace.Link{URL: head.Self, Rel: "self"}.String())
 	}
 	return &millrace.Document{
-		Path: path, Header: h, Subject: millrace.Subject{PageCount: of.names(site)},
+		Path: path, Header: h, Subject: millrace.Subject{PageCount: of.pageCount(site)},
 		ETag: "feed-" + canon.SHA256Hex(fmt.Appendf(nil, "%d %s %d %s %v %+v", feedFormat, site.Epoch, site.Seq, site.Base, of, head))[:32],
 		Write: func(ctx context.Context, w io.Writer) error {
 			items, err := entriesOf(ctx, v, of, true)
@@ -307,8 +307,8 @@ func WriteAtom(ctx context.Context, w io.Writer, v millrace.View) (entries int, 
 	return len(items), out.Close()
 }
 
-// announceFeeds adds links to the feeds to the home page, where readers look for them.
-func (d *once) announceFeeds(site millrace.Site, n *millrace.Advertisement) {
+// advertiseFeeds adds links to the feeds to the home page, where readers look for them.
+func (d *siteDocuments) advertiseFeeds(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	for _, form := range d.feedForms() {
 		n.Root = append(n.Root, millrace.Link{URL: docs + form.path(1), Rel: "alternate", Type: form.mediaType, HTML: true})

@@ -264,7 +264,7 @@ func FuzzFeedItem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, title, tag, lang string, at int64) {
 		it := &feedItem{
 			URL: "https://x.test/a?b=1&c", Title: title, Summary: tag, Author: title, Tags: []string{tag}, Language: lang,
-			Changed: time.Unix(at, 0), Published: time.Unix(at, 1), Twin: "https://x.test/a.md?b=1&c",
+			Changed: time.Unix(at, 0), Published: time.Unix(at, 1), Alternate: "https://x.test/a.md?b=1&c",
 		}
 		gone := &feedItem{URL: "https://x.test/gone", Gone: true, Changed: time.Unix(at, 0)}
 		head := &feedHead{ID: "i", Self: "https://x.test/feed.atom", Home: "https://x.test/", Title: title, Language: lang, Updated: time.Unix(at, 0)}

@@ -16,7 +16,7 @@ import (
 const licensePath = "/license.xml"
 
 // licenseDocument returns the document of the licence, or nil if the site has none.
-func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
+func (d *siteDocuments) licenseDocument(site millrace.Site) *millrace.Document {
 	path := "/"
 	if u, err := url.Parse(site.Base); err == nil {
 		path = u.EscapedPath()
@@ -38,8 +38,8 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	}
 }
 
-// announceLicense adds a link to the licence to the home page (4.5).
-func (d *once) announceLicense(site millrace.Site, n *millrace.Advertisement) {
+// advertiseLicense adds a link to the licence to the home page (4.5).
+func (d *siteDocuments) advertiseLicense(site millrace.Site, n *millrace.Advertisement) {
 	if d.licenseDocument(site) == nil {
 		return
 	}

@@ -51,12 +51,12 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 		}
 		return nil
 	})
-	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: l.named()}, Parts: parts, Write: parts.Write}, nil
+	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: l.pageCount()}, Parts: parts, Write: parts.Write}, nil
 }
 
-// named returns the number of pages that the file itself lists. The other pages are in the files to
-// which it links.
-func (l *index) named() (n int64) {
+// pageCount returns the number of pages that the file itself lists. The other pages are in the
+// files to which it links.
+func (l *index) pageCount() (n int64) {
 	for _, piece := range l.pieces {
 		if piece.list == nil {
 			n += int64(piece.pages)

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// once publishes the site-wide documents other than llms.txt:
+// siteDocuments publishes the site-wide documents other than llms.txt:
 //
 //	/feed.atom, /feed.json       the newest changes
 //	/feed-2.atom, /feed-2.json … earlier changes
@@ -20,7 +20,7 @@ import (
 //	/sitemap.xml                 the pages, if no other protocol has a sitemap
 //	/sitemap-2-of-4.xml …        more pages, if one sitemap cannot hold them
 //	/sitemap-index.xml           all sitemaps
-type once struct {
+type siteDocuments struct {
 	hubs      []string
 	policy    *millrace.Policy
 	sitemaps  bool
@@ -31,14 +31,14 @@ type once struct {
 // sitemapOf is the name of the protocol that publishes its own sitemap, under the same path.
 const sitemapOf = "scp"
 
-func newOnce(o *protocol.PublisherOptions) once {
-	d := once{hubs: protocol.Own[PublisherOptions](o).Hubs, policy: o.Policy, listItems: o.ListItems, compact: o.Compact, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
+func newOnce(o *protocol.PublisherOptions) siteDocuments {
+	d := siteDocuments{hubs: protocol.Own[PublisherOptions](o).Hubs, policy: o.Policy, listItems: o.ListItems, compact: o.Compact, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
 	return d
 }
 
-// find returns the document at a path, if its size does not grow with the site. If no document has
-// that path, the error is ErrNotFound.
-func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
+// find returns the document at a path, if the document does not grow with the site. If no document
+// has that path, the error is ErrNotFound.
+func (d *siteDocuments) find(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	if path == licensePath {
 		if doc := d.licenseDocument(v.Site()); doc != nil {
 			return doc, nil
@@ -52,7 +52,7 @@ func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrac
 }
 
 // all yields every document that find returns. Each is built when the caller asks for it.
-func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+func (d *siteDocuments) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		for _, form := range d.feedForms() {
 			for n := 1; n <= maxFeeds; n++ {
@@ -75,9 +75,9 @@ func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Doc
 	}
 }
 
-// announce adds links to all these documents.
-func (d *once) announce(site millrace.Site, n *millrace.Advertisement) {
-	d.announceFeeds(site, n)
-	d.announceLicense(site, n)
-	d.announceSitemaps(site, n)
+// advertise adds links to all these documents.
+func (d *siteDocuments) advertise(site millrace.Site, n *millrace.Advertisement) {
+	d.advertiseFeeds(site, n)
+	d.advertiseLicense(site, n)
+	d.advertiseSitemaps(site, n)
 }

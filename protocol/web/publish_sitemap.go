@@ -13,7 +13,7 @@ import (
 // shards returns the number of sitemaps. It is 0 if another protocol publishes the sitemaps, or if
 // pages and documents are on different origins, because a sitemap may list only URLs of its own
 // origin.
-func (d *once) shards(site millrace.Site) int {
+func (d *siteDocuments) shards(site millrace.Site) int {
 	if !d.sitemaps || siteOf(site.Base) != siteOf(site.EndpointBase) {
 		return 0
 	}
@@ -34,7 +34,7 @@ func sitemapHeader() http.Header {
 }
 
 // large returns the sitemaps.
-func (d *once) large(v millrace.View) []*millrace.Document {
+func (d *siteDocuments) large(v millrace.View) []*millrace.Document {
 	shards := d.shards(v.Site())
 	if shards == 0 {
 		return nil
@@ -54,8 +54,8 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	return append(out, &millrace.Document{Path: sitemap.IndexPath, Header: sitemapHeader(), Large: true, Parts: parts, Write: parts.Write})
 }
 
-// announceSitemaps adds the sitemaps to robots.txt.
-func (d *once) announceSitemaps(site millrace.Site, n *millrace.Advertisement) {
+// advertiseSitemaps adds the sitemaps to robots.txt.
+func (d *siteDocuments) advertiseSitemaps(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	shards := d.shards(site)
 	if shards > 0 {

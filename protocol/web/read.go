@@ -23,16 +23,16 @@ import (
 )
 
 // reader is the Source of a site whose pages exist as Markdown, too. In this package, the Markdown
-// of a page is called its twin.
+// of a page is called its alternate, as in links with that relation.
 type reader struct {
 	kit.Reader
 	o      protocol.ReaderOptions
 	listed recent.Values // states of the pages in lists
-	hinted recent.Values // twins of the pages in a feed
+	hinted recent.Values // alternates of the pages in a feed
 
 	mu       sync.Mutex
-	way      manner            // known ways to find the twins of this site
-	mismatch uint64            // hash of the pages for which behind was called
+	way      naming            // known ways to find the alternates of this site
+	mismatch uint64            // hash of the pages for which recordOutdated was called
 	failed   map[string]int    // number of pages without Markdown under the guessed names, by form of the path
 	also     map[string]string // other origins of the site's pages, each with the origin from which they are fetched
 }
@@ -62,7 +62,7 @@ type cursor struct {
 	Root     string            `json:"root"`
 	Found    time.Time         `json:"found"`          // time of the last discovery
 	Also     map[string]string `json:"also,omitempty"` // see reader.also
-	Way      manner            `json:"way,omitzero"`
+	Way      naming            `json:"way,omitzero"`
 	Feed     *feedState        `json:"feed,omitempty"` // nil = the site has no feed that could list all changes
 	Lists    []list            `json:"lists"`          // sitemaps of pages, and their indexes
 	Missing  []string          `json:"missing,omitempty"`
@@ -73,7 +73,7 @@ type cursor struct {
 type feedState struct {
 	URL string `json:"url"`
 	fetch.Validators
-	// Trusted reports that the feed lists deletions, and all changes since its oldest entry,
+	// Trusted reports whether the feed lists deletions, and all changes since its oldest entry,
 	// according to the sitemaps.
 	Trusted bool      `json:"trusted,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // time of the newest entry
@@ -103,15 +103,15 @@ type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	so      cursor // cursor of the last checkpoint
+	saved   cursor // cursor of the last checkpoint
 
-	named     []string  // sitemaps in robots.txt, or in the cursor
-	usual     bool      // no document refers to sitemaps, so the first existing one is used
-	fresh     bool      // whether discovery ran again
-	recent    bool      // whether robots.txt was fetched again
-	feed      *feedRead // feed of changes; nil = not read
-	foreign   int       // number of pages of other sites in the lists
-	elsewhere string    // URL of the first of these pages
+	named        []string  // sitemaps in robots.txt, or in the cursor
+	usual        bool      // no document refers to sitemaps, so the first existing one is used
+	fresh        bool      // whether discovery ran again
+	recent       bool      // whether robots.txt was fetched again
+	feed         *feedRead // feed of changes; nil = not read
+	foreign      int       // number of pages of other sites in the lists
+	firstForeign string    // URL of the first of these pages
 }
 
 func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
@@ -119,10 +119,10 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	now := r.Now()
-	r.is, r.so = r.was, r.was
+	r.is, r.saved = r.was, r.was
 	r.is.Root = r.Root
 	remembered := r.Remembers(r.was.Found)
-	r.know(r.was.Way, r.was.Also)
+	r.restore(r.was.Way, r.was.Also)
 	if remembered {
 		r.named = r.was.roots()
 	} else if err := r.rediscover(ctx, now); err != nil {
@@ -147,24 +147,24 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	if r.foreign > 0 {
-		r.Note("sitemaps-location/host", r.Root, fmt.Sprintf("skipped %d pages of other sites; the first is %s", r.foreign, r.elsewhere))
+		r.Note("sitemaps-location/host", r.Root, fmt.Sprintf("skipped %d pages of other sites; the first is %s", r.foreign, r.firstForeign))
 	}
 	return nil
 }
 
 // mark yields a checkpoint.
 func (r *run) mark(c cursor, complete bool, section string) error {
-	r.so = c
+	r.saved = c
 	return r.Checkpoint(c, complete, section)
 }
 
-// settle waits, before a checkpoint, until the listed pages were fetched. It returns a hash of the
-// pages that were older than their entries in the lists, or 0 if there are no such pages. These
-// pages came from a cache or an outdated replica, and would stay old as long as the lists do not
-// change. If a second run finds exactly the same pages, they are accepted, because the difference
-// is permanent.
-func (r *run) settle() (mismatch uint64, err error) {
-	if err := r.mark(r.so, false, ""); err != nil {
+// awaitPages waits, before a checkpoint, until the listed pages have been fetched. It returns a
+// hash of the pages that were older than their entries in the lists, or 0 if there are no such
+// pages. These pages came from a cache or an outdated replica, and would stay old as long as the
+// lists do not change. If a second run finds exactly the same pages, they are accepted, because the
+// difference is permanent.
+func (r *run) awaitPages() (mismatch uint64, err error) {
+	if err := r.mark(r.saved, false, ""); err != nil {
 		return 0, err
 	}
 	r.mu.Lock()
@@ -173,8 +173,8 @@ func (r *run) settle() (mismatch uint64, err error) {
 	return mismatch, nil
 }
 
-// behind records that a page is older than its entry in a list.
-func (r *reader) behind(page, state string, got *twin) {
+// recordOutdated records that a page is older than its entry in a list.
+func (r *reader) recordOutdated(page, state string, got *alternate) {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, page+"\x00"+state+"\x00"+got.ETag+"\x00"+got.modified.String())
 	r.mu.Lock()
@@ -198,7 +198,7 @@ func (r *run) own(at *url.URL, ref string) (string, bool) {
 	}
 	if r.here(u) == "" {
 		if r.foreign++; r.foreign == 1 {
-			r.elsewhere = u
+			r.firstForeign = u
 		}
 		return "", false
 	}
@@ -219,14 +219,14 @@ func (r *reader) here(u string) string {
 	return ""
 }
 
-// know restores the results of an earlier discovery.
-func (r *reader) know(m manner, also map[string]string) {
+// restore restores the results of an earlier discovery.
+func (r *reader) restore(m naming, also map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.way, r.also = m, also
 }
 
-func (r *reader) manner() manner {
+func (r *reader) manner() naming {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.way

@@ -193,13 +193,13 @@ func (fr *feedRead) state(trusted bool) *feedState {
 	return st
 }
 
-// Short marks distinguish the entries with the time of the newest entry, unless there are too many.
+// Marks distinguish the entries with the time of the newest entry, unless there are too many.
 const (
 	markLen  = 8
 	maxMarks = 2000
 )
 
-// mark returns a short text that identifies an entry.
+// mark returns a short string that identifies an entry.
 func (e *feedEntry) mark() string {
 	sum := sha256.Sum256([]byte(e.ID))
 	return base64.RawURLEncoding.EncodeToString(sum[:markLen*6/8])
@@ -300,18 +300,18 @@ func (r *run) catchUp(ctx context.Context) error {
 			continue
 		}
 		done[e.URL] = true
-		if e.Twin != "" {
-			r.hinted.Add(e.URL, e.Twin)
+		if e.Alternate != "" {
+			r.hinted.Add(e.URL, e.Alternate)
 		}
 		state := stateOf(e.Modified)
 		if state == "" {
-			state = heard + stateOf(e.Updated)
+			state = fromFeed + stateOf(e.Updated)
 		}
 		if err := r.put(e.URL, "", state, e.Updated); err != nil {
 			return err
 		}
 	}
-	mismatch, err := r.settle()
+	mismatch, err := r.awaitPages()
 	if err != nil {
 		return err
 	}
@@ -323,8 +323,9 @@ func (r *run) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// heard marks a state whose time comes from the feed entry of a page, and not from the page itself.
-const heard = "heard "
+// fromFeed marks a state whose time comes from the feed entry of a page, and not from the page
+// itself.
+const fromFeed = "heard "
 
 // since returns the entries that are newer than a state of the feed. Further entries may have the
 // time of the newest entries of that state.

@@ -7,19 +7,19 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// manner describes the known ways to find a site's Markdown. Its map is never changed.
-type manner struct {
+// naming describes the known ways to find a site's Markdown. Its map is never changed.
+type naming struct {
 	Accept bool `json:"accept,omitempty"` // the page's own URL returns Markdown by Accept
-	// Names maps the form of a page's path to the rule that gives the URL of its twin.
+	// Names maps the form of a page's path to the rule that gives the URL of its alternate.
 	Names map[string]string `json:"names,omitempty"`
-	Guess bool              `json:"guess,omitempty"` // pages do not link to their twins, so the reader guesses the URLs
-	Links bool              `json:"links,omitempty"` // pages link to their twins, whose URLs follow no rule
+	Guess bool              `json:"guess,omitempty"` // pages do not link to their alternates, so the reader guesses the URLs
+	Links bool              `json:"links,omitempty"` // pages link to their alternates, whose URLs follow no rule
 }
 
 // known reports whether the site is known to have Markdown.
-func (m manner) known() bool { return m.Accept || m.Links || len(m.Names) > 0 }
+func (m naming) known() bool { return m.Accept || m.Links || len(m.Names) > 0 }
 
-// Forms of paths. Each has rules by which sites name the twins of such pages, the most common
+// Forms of paths. Each has rules by which sites name the alternates of such pages, the most common
 // first. The rules of llmstxt.org are "page.html.md" and "folder/index.html.md".
 const (
 	formFolder = "folder" // /docs/
@@ -55,8 +55,8 @@ func splitPage(page string) (path, query, form string) {
 	return path, query, formFile
 }
 
-// twinName returns the URL of a page's twin according to a rule, or "" if the rule does not apply.
-func twinName(page, rule string) string {
+// alternateName returns the URL of a page's alternate according to a rule, or "" if the rule does not apply.
+func alternateName(page, rule string) string {
 	path, query, form := splitPage(page)
 	switch form + " " + rule {
 	case "folder index.md":
@@ -80,28 +80,28 @@ func twinName(page, rule string) string {
 	return ""
 }
 
-// usualNames returns the URLs at which most sites have the twin of a page.
+// usualNames returns the URLs at which most sites have the alternate of a page.
 func usualNames(page string) (names []string) {
 	_, _, form := splitPage(page)
 	for _, rule := range rules(form) {
-		if at := twinName(page, rule); at != "" {
+		if at := alternateName(page, rule); at != "" {
 			names = append(names, at)
 		}
 	}
 	return names
 }
 
-// twin returns the URL at which the twin of a page should be, or "" if no rule is known.
-func (m manner) twin(page string) string {
+// alternate returns the URL at which the alternate of a page should be, or "" if no rule is known.
+func (m naming) alternate(page string) string {
 	_, _, form := splitPage(page)
-	return twinName(page, m.Names[form])
+	return alternateName(page, m.Names[form])
 }
 
-// learn records where the twin of a page was found.
-func (r *reader) learn(page, twin string, guessed bool) {
+// learn records where the alternate of a page was found.
+func (r *reader) learn(page, alternate string, guessed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if page == twin {
+	if page == alternate {
 		r.way.Accept = true
 		return
 	}
@@ -111,7 +111,7 @@ func (r *reader) learn(page, twin string, guessed bool) {
 	}
 	found := ""
 	for _, rule := range rules(form) {
-		if twinName(page, rule) == twin {
+		if alternateName(page, rule) == alternate {
 			found = rule
 			break
 		}

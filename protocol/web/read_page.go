@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	maxTwin      = 32 << 20 // maximum number of bytes of one page's Markdown
-	maxTwinLinks = 4        // maximum number of links of a page that are tried
-	maxHTML      = 1 << 20  // maximum number of bytes of an HTML page that are searched for links
+	maxAlternate      = 32 << 20 // maximum number of bytes of one page's Markdown
+	maxAlternateLinks = 4        // maximum number of links of a page that are tried
+	maxHTML           = 1 << 20  // maximum number of bytes of an HTML page that are searched for links
 
-	htmlTypes = "text/html, */*;q=0.1" // like a browser, because the response may vary
-	twinTypes = "text/markdown, text/plain;q=0.5, */*;q=0.1"
-	ownTypes  = "text/markdown, text/html;q=0.1" // for a page's own URL, which may return both
+	htmlTypes      = "text/html, */*;q=0.1" // like a browser, because the response may vary
+	alternateTypes = "text/markdown, text/plain;q=0.5, */*;q=0.1"
+	ownTypes       = "text/markdown, text/html;q=0.1" // for a page's own URL, which may return both
 )
 
-// errNoTwin is the error for a response that is not Markdown, or that is the Markdown of another
+// errNoAlternate is the error for a response that is not Markdown, or that is the Markdown of another
 // page.
-var errNoTwin = fmt.Errorf("not the page's Markdown: %w", millrace.ErrNotFound)
+var errNoAlternate = fmt.Errorf("not the page's Markdown: %w", millrace.ErrNotFound)
 
 // Page fetches the Markdown of a page. It tries the last known URL, then the URL from the feed
 // or from the rules of the site, then the links of the page itself.
@@ -59,7 +59,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, fmt.Errorf("%s: page %s: the list entry has not changed: %w", Name, name, millrace.ErrUnmodified)
 	}
 	hint, _ := r.hinted.Take(name)
-	var got *twin
+	var got *alternate
 	if was.At != "" && (hint == "" || hint == was.At) {
 		got, err = r.ask(ctx, was.At, page, was.Validators)
 		if err == nil || errors.Is(err, millrace.ErrUnmodified) {
@@ -70,7 +70,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		got, err = r.seek(ctx, page, hint, true)
 	}
 	if got != nil && older(state, was.Listed, got, err != nil) {
-		r.behind(name, state, got)
+		r.recordOutdated(name, state, got)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: page: %w", Name, err)
@@ -109,7 +109,7 @@ func parsePageState(version string) (h pageState) {
 // the list did. If it had no earlier state, the new state must come from a feed. A response without
 // a time that was sent before the time in the list may be older, because a server whose clock is
 // behind that of its store omits times in the future.
-func older(state, was string, got *twin, unmodified bool) bool {
+func older(state, was string, got *alternate, unmodified bool) bool {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err == nil && !got.modified.IsZero() {
 		return got.modified.Before(at.Truncate(time.Second))
@@ -140,8 +140,8 @@ func (r *reader) settled(state string, modified time.Time) string {
 	return state
 }
 
-// twin is the fetched Markdown of a page.
-type twin struct {
+// alternate is the fetched Markdown of a page.
+type alternate struct {
 	page *millrace.Page
 	at   string
 	fetch.Validators
@@ -164,12 +164,12 @@ func (c *counting) Read(p []byte) (int, error) {
 
 // seek finds the Markdown of a page. hint is the URL of the Markdown according to a feed. If guess
 // is set and nothing is known about the site, seek also tries the usual names.
-func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin, error) {
+func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*alternate, error) {
 	m := r.manner()
 	tried := map[string]bool{}
-	try := func(at string, guessed bool) (*twin, error) {
+	try := func(at string, guessed bool) (*alternate, error) {
 		if at == "" || tried[at] || r.here(at) == "" {
-			return nil, errNoTwin
+			return nil, errNoAlternate
 		}
 		tried[at] = true
 		got, err := r.ask(ctx, at, page, fetch.Validators{})
@@ -178,7 +178,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 		}
 		return got, err
 	}
-	names := []string{hint, m.twin(page)}
+	names := []string{hint, m.alternate(page)}
 	if m.Guess && names[1] == "" && r.guesses(page) {
 		names = append(names, usualNames(page)...)
 	}
@@ -197,7 +197,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 	case err != nil:
 		links = &pageLinks{} // the page may have Markdown nevertheless
 	}
-	for _, l := range links.twins {
+	for _, l := range links.alternates {
 		if got, err := try(l, false); err == nil || !absent(err) {
 			return got, err
 		}
@@ -236,10 +236,10 @@ func (e *htmlError) Unwrap() error { return millrace.ErrNotFound }
 
 // pageLinks are the links in the response for a page's own URL.
 type pageLinks struct {
-	twins, feeds []string // in feeds, Atom feeds of changes come first
-	canonical    string
-	final        string
-	size         int64 // transferred bytes that were read
+	alternates, feeds []string // in feeds, Atom feeds of changes come first
+	canonical         string
+	final             string
+	size              int64 // transferred bytes that were read
 }
 
 // links fetches a page like a browser and returns its links.
@@ -269,8 +269,8 @@ func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 	for _, l := range all {
 		switch {
 		case l.Is("alternate", "text/markdown"), l.Is("alternate", "text/x-markdown"):
-			if len(out.twins) < maxTwinLinks {
-				out.twins = append(out.twins, l.URL)
+			if len(out.alternates) < maxAlternateLinks {
+				out.alternates = append(out.alternates, l.URL)
 			}
 		case l.Is("alternate", atomType):
 			out.feeds = append(out.feeds, l.URL)
@@ -285,8 +285,8 @@ func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 }
 
 // ask fetches the Markdown of a page. If the response is something else, the error is ErrNotFound.
-func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (*twin, error) {
-	types := twinTypes
+func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (*alternate, error) {
+	types := alternateTypes
 	if at == page {
 		types = ownTypes
 	}
@@ -297,12 +297,12 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	defer func() { _ = resp.Body.Close() }()
 	final, err := canon.URL(resp.Request.URL.String())
 	if err != nil || r.here(final) == "" {
-		return nil, fmt.Errorf("%s redirects to another site, %s: %w", at, canon.Origin(final), errNoTwin)
+		return nil, fmt.Errorf("%s redirects to another site, %s: %w", at, canon.Origin(final), errNoAlternate)
 	}
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
 		return nil, fmt.Errorf("%s: 304 for an unconditional request: %w", at, millrace.ErrInvalid)
 	}
-	t := &twin{at: at, sent: r.o.Now(), Validators: fetch.ValidatorsOf(resp)}
+	t := &alternate{at: at, sent: r.o.Now(), Validators: fetch.ValidatorsOf(resp)}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		t.sent = date
 	}
@@ -316,7 +316,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	}
 	kind := resp.Header.Get("Content-Type")
 	if plain := strings.HasPrefix(strings.ToLower(kind), "text/plain") && at != page; !plain && !isMarkdownType(kind) {
-		return nil, fmt.Errorf("%s is %.60q: %w", at, kind, errNoTwin)
+		return nil, fmt.Errorf("%s is %.60q: %w", at, kind, errNoAlternate)
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
 		r.Note("rfc9110-13.1.2/if-none-match", at, "full response although the validator matches")
@@ -324,12 +324,12 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		if to := r.here(l.URL); l.Is("canonical", "") && (to == "" || !samePage(to, page)) {
-			return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, l.URL, errNoTwin)
+			return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, l.URL, errNoAlternate)
 		}
 	}
 	count := &counting{ReadCloser: resp.Body}
 	resp.Body = count
-	body, err := fetch.ReadBody(resp, maxTwin)
+	body, err := fetch.ReadBody(resp, maxAlternate)
 	if err != nil {
 		return nil, err
 	}
@@ -338,7 +338,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 		return nil, kit.FormatURL(err, at)
 	}
 	if to := r.here(p.URL); p.URL != at && to != "" && !samePage(to, page) {
-		return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, p.URL, errNoTwin)
+		return nil, fmt.Errorf("%s is the Markdown of %s: %w", at, p.URL, errNoAlternate)
 	}
 	t.page, t.size = p, count.n
 	return t, nil

@@ -82,13 +82,13 @@ func (s *otherSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for path, p := range s.pages {
-		twin := ""
+		alternate := ""
 		if s.name != nil {
-			twin = s.name(path)
+			alternate = s.name(path)
 		}
 		markdown := r.URL.Path == path && s.accept && strings.HasPrefix(r.Header.Get("Accept"), "text/markdown")
 		switch {
-		case twin != "" && r.URL.Path == twin, markdown:
+		case alternate != "" && r.URL.Path == alternate, markdown:
 			h.Set("Content-Type", "text/markdown; charset=utf-8")
 			switch p.canon {
 			case "":
@@ -101,8 +101,8 @@ func (s *otherSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		case r.URL.Path == path:
 			h.Set("Content-Type", "text/html; charset=utf-8")
-			if twin != "" && s.links {
-				h.Add("Link", "<"+twin+`>; rel="alternate"; type="text/markdown"`)
+			if alternate != "" && s.links {
+				h.Add("Link", "<"+alternate+`>; rel="alternate"; type="text/markdown"`)
 			}
 			head := ""
 			if s.feed != nil {

@@ -148,7 +148,7 @@ func (r *run) readAll(ctx context.Context, files []*file, complete bool) error {
 	if err := r.putUnseen(); err != nil {
 		return err
 	}
-	mismatch, err := r.settle()
+	mismatch, err := r.awaitPages()
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (r *run) readChanged(ctx context.Context, files []*file, complete bool) err
 		if moved, err := r.moved(ctx); err != nil || moved {
 			return cmp.Or(err, errMoved)
 		}
-		mismatch, err := r.settle()
+		mismatch, err := r.awaitPages()
 		if err != nil {
 			return err
 		}

@@ -48,13 +48,13 @@ func keyCases() []testCase {
 			want(f, "keys", f.keys(), all)
 			f.reopen()
 			want(f, "keys after reopening", f.keys(), all)
-			want(f, "holds", []bool{all[1].Holds(soon.Add(-time.Second)), all[1].Holds(soon), all[0].Holds(soon)}, []bool{true, false, true})
-			want(f, "may", []bool{all[0].May(read), all[0].May(update), all[0].May("")}, []bool{false, true, false})
+			want(f, "holds", []bool{all[1].ValidAt(soon.Add(-time.Second)), all[1].ValidAt(soon), all[0].ValidAt(soon)}, []bool{true, false, true})
+			want(f, "may", []bool{all[0].HasScope(read), all[0].HasScope(update), all[0].HasScope("")}, []bool{false, true, false})
 		}},
 		{"a key that expired before 1970 is invalid", func(_ *testing.T, f *fixture) {
 			f.add("old", time.Unix(0, 0), read)
 			k := f.keys()[0]
-			want(f, "holds", k.Holds(f.clock()), false)
+			want(f, "holds", k.ValidAt(f.clock()), false)
 		}},
 		{"a revoked key stays in the list, and its name is free", func(_ *testing.T, f *fixture) {
 			first := f.add("a", time.Time{}, read)
@@ -73,7 +73,7 @@ func keyCases() []testCase {
 			keys := f.keys()
 			want(f, "hashes", []store.KeyHash{keys[0].Hash, keys[1].Hash}, []store.KeyHash{first, second})
 			want(f, "revoked", []time.Time{keys[0].Revoked, keys[1].Revoked}, []time.Time{revoked, {}})
-			want(f, "holds", []bool{keys[0].Holds(f.clock()), keys[1].Holds(f.clock())}, []bool{false, true})
+			want(f, "holds", []bool{keys[0].ValidAt(f.clock()), keys[1].ValidAt(f.clock())}, []bool{false, true})
 		}},
 		{"no two keys have the same name or hash", func(_ *testing.T, f *fixture) {
 			hash := f.add("a", f.clock().Add(-time.Hour), read)

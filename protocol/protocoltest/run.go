@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Run runs the law and the related tests for one protocol.
+// Run tests the equation, and the related requirements, for one protocol.
 func Run(t *testing.T, p protocol.Protocol) {
 	t.Run("descriptor", func(t *testing.T) { descriptor(t, p) })
 	sites := uint64(testkit.Size(2, 2, 12))
@@ -34,7 +34,7 @@ func Run(t *testing.T, p protocol.Protocol) {
 			s := start(t, p, o, seed)
 			s.carry(t)
 			s.documents(t)
-			s.law(t)
+			s.roundTrip(t)
 			s.single(t)
 		})
 	}
@@ -86,7 +86,7 @@ func (s *site) show(t *testing.T, pages []*millrace.Page, seq uint64) {
 	s.pages = pages
 	if s.view == nil {
 		s.view = NewView(millrace.Site{Base: s.url, Seq: seq}, pages, s.p.Tagger)
-	} else { // later steps, with a log of the changes
+	} else { // later steps have a log of the changes
 		s.view = s.view.Then(s.view.Site().Time.Add(time.Hour), pages, s.p.Tagger)
 	}
 	// A day later, all artifacts may be rebuilt, however long the last ones took.
@@ -113,8 +113,8 @@ func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 	return out
 }
 
-// carry checks that Carry is pure and idempotent, keeps the URL, and carries some content.
-// Otherwise, the law would hold for a protocol that publishes nothing.
+// carry checks that Carry is pure and idempotent, keeps the URL, and carries some content. Without
+// content, the equation would hold for a protocol that publishes nothing.
 func (s *site) carry(t *testing.T) {
 	t.Helper()
 	if !slices.ContainsFunc(slices.Collect(maps.Values(s.carried(t))), says) {
@@ -150,9 +150,9 @@ func diffPages(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.IgnoreFields(millrace.Page{}, "Version"), cmpopts.EquateEmpty())
 }
 
-// law checks that the reader gets the carried content, that a second sync transfers and renders
-// nothing, and that the changes after an edit update the copy.
-func (s *site) law(t *testing.T) {
+// roundTrip checks that the reader gets the carried content, that a second sync transfers and
+// renders nothing, and that the changes after an edit update the copy.
+func (s *site) roundTrip(t *testing.T) {
 	t.Helper()
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
 	copied.sync(t, s.reader())

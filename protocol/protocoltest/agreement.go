@@ -21,17 +21,17 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// crossBase is the URL of the servers of a [Crossing].
-const crossBase = "https://site.example/"
+// agreementBase is the URL of the servers of an [Agreement].
+const agreementBase = "https://site.example/"
 
-// Crossing compares a protocol's reader with its checker on faulty servers. If the reader rejects
-// or loses a page, or reads it differently than from the valid server, the checker must report a
-// finding. If a server violates a MUST, the reader must report an error or a note, or read
+// Agreement tests that a protocol's reader and checker agree about faulty servers. If the reader
+// rejects or loses a page, or reads another page than from the valid server, the checker must
+// report a finding. If a server violates a MUST, the reader must report an error or a note, or read
 // something else.
 //
 // Run applies the faults of the checker's rules. It also makes each document that the reader
 // requests absent, broken or truncated, or replaces it by a document of another site.
-type Crossing struct {
+type Agreement struct {
 	Protocol protocol.Protocol
 	Good     func() http.Handler // the valid server at https://site.example/; if nil, a server of what the protocol publishes
 	Faults   []Fault
@@ -59,12 +59,12 @@ type outcome struct {
 }
 
 // Run runs each fault.
-func (c Crossing) Run(t *testing.T) {
+func (c Agreement) Run(t *testing.T) {
 	c.used = map[string]bool{}
 	change := func() {}
 	if c.Good == nil {
 		s := Serve(c.Protocol, nil)
-		v := NewView(millrace.Site{Base: crossBase, Title: "A site", Seq: 1}, plainPages(), c.Protocol.Tagger)
+		v := NewView(millrace.Site{Base: agreementBase, Title: "A site", Seq: 1}, plainPages(), c.Protocol.Tagger)
 		show := func() {
 			if err := s.Show(t.Context(), v); err != nil {
 				t.Fatal(err)
@@ -117,7 +117,7 @@ func (c Crossing) Run(t *testing.T) {
 				harm = append(harm, fmt.Sprintf("then %s is %q", u, is))
 			}
 		}
-		c.judge(t, name, c.check(t, h), harm, slices.Concat(got.notes, again.notes), got.absent)
+		c.compare(t, name, c.check(t, h), harm, slices.Concat(got.notes, again.notes), got.absent)
 	}
 	for _, f := range c.Faults {
 		all++
@@ -139,8 +139,8 @@ func (c Crossing) Run(t *testing.T) {
 	}
 }
 
-// judge compares the results of the reader and the checker for one server.
-func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, notes []string, absent bool) {
+// compare compares the results of the reader and the checker for one server.
+func (c Agreement) compare(t *testing.T, name string, report *check.Report, harm, notes []string, absent bool) {
 	t.Helper()
 	var found, musts []string
 	missing := report == nil || !report.Protocols[c.Protocol.Name].Found
@@ -168,7 +168,7 @@ func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, n
 
 // excepted reports whether a pattern in the list matches a name. A * matches any text, including
 // slashes.
-func (c Crossing) excepted(list map[string]string, name string) bool {
+func (c Agreement) excepted(list map[string]string, name string) bool {
 	for pattern := range list {
 		if ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\n"), strings.ReplaceAll(name, "/", "\n")); err == nil && ok {
 			c.used[pattern] = true
@@ -178,13 +178,13 @@ func (c Crossing) excepted(list map[string]string, name string) bool {
 	return false
 }
 
-func (c Crossing) client(h http.Handler) *http.Client {
+func (c Agreement) client(h http.Handler) *http.Client {
 	return &http.Client{Transport: Answer(h, append([]string{"site.example"}, c.Hosts...)...)}
 }
 
-func (c Crossing) check(t *testing.T, h http.Handler) *check.Report {
+func (c Agreement) check(t *testing.T, h http.Handler) *check.Report {
 	t.Helper()
-	target, err := check.NewTarget(crossBase, c.client(h), &check.TargetOptions{Decode: fetch.Decode, Now: c.Now})
+	target, err := check.NewTarget(agreementBase, c.client(h), &check.TargetOptions{Decode: fetch.Decode, Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +196,11 @@ func (c Crossing) check(t *testing.T, h http.Handler) *check.Report {
 }
 
 // read reads all changes since a cursor, and sets the cursor to the last one.
-func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) outcome {
+func (c Agreement) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) outcome {
 	t.Helper()
 	out := outcome{pages: map[string]string{}}
 	var mu sync.Mutex
-	src := c.Protocol.NewReader(c.client(h), crossBase, &protocol.ReaderOptions{Note: func(n protocol.Note) {
+	src := c.Protocol.NewReader(c.client(h), agreementBase, &protocol.ReaderOptions{Note: func(n protocol.Note) {
 		mu.Lock()
 		defer mu.Unlock()
 		out.notes = append(out.notes, n.Rule)
@@ -247,7 +247,7 @@ func differ(want, got map[string]string) (out []string) {
 }
 
 // faultsOf returns the faults that apply to every document.
-func (c Crossing) faultsOf(doc string) (out []Fault) {
+func (c Agreement) faultsOf(doc string) (out []Fault) {
 	for name, f := range map[string]func(rec *httptest.ResponseRecorder){
 		"404": func(rec *httptest.ResponseRecorder) { rec.Code, rec.Body = http.StatusNotFound, new(bytes.Buffer) },
 		"500": func(rec *httptest.ResponseRecorder) {
