@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Store stores sites. All methods are safe for concurrent use, also by several processes.
+// Store stores sites. All methods are safe for concurrent use, including by several processes.
 type Store interface {
 	// Sites yields the names of all sites that have ever had a page, in order.
 	Sites(ctx context.Context) iter.Seq2[string, error]
@@ -197,7 +197,7 @@ type Publication interface {
 	Publish(ctx context.Context, l Lease, old, seq uint64, manifest []byte) (Edition, error)
 }
 
-// Edition is a published edition. The zero Edition is absent.
+// Edition is a published edition. The zero Edition means that no edition exists.
 type Edition struct {
 	Number   uint64 // starts at 1; a fork continues the count
 	Manifest []byte // manifest that the caller passed to Publish

@@ -92,7 +92,7 @@ const (
 	Unmodified Outcome = "unmodified" // 304, 412
 	Missing    Outcome = "missing"    // 404, 410
 	Refused    Outcome = "refused"    // 401, 402, 403, 429, 451
-	Mistaken   Outcome = "mistaken"   // other 4xx
+	Invalid    Outcome = "invalid"    // other 4xx
 	Failed     Outcome = "failed"     // 5xx, and interrupted responses
 )
 
@@ -106,7 +106,7 @@ func OutcomeOf(status int) Outcome {
 	case status == 401, status == 402, status == 403, status == 429, status == 451:
 		return Refused
 	case status >= 400 && status < 500:
-		return Mistaken
+		return Invalid
 	case status < 100, status >= 500:
 		return Failed
 	}
@@ -157,16 +157,16 @@ type Sum struct {
 
 // Counts are counts of events.
 type Counts struct {
-	Events    int64
-	Cached    int64 // cached responses
-	Results   int64
-	Bytes     int64
-	Size      int64
-	HTML      int64
-	Received  int64
-	HTMLKnown int64         // events whose HTML is known
-	Wired     int64         // sum of HTML over the events whose Received is known
-	Took      time.Duration // total duration
+	Events           int64
+	Cached           int64 // cached responses
+	Results          int64
+	Bytes            int64
+	Size             int64
+	HTML             int64
+	Received         int64
+	HTMLKnown        int64         // events whose HTML is known
+	HTMLWithReceived int64         // sum of HTML over the events with a known Received
+	Took             time.Duration // total duration
 }
 
 // Topic is a kind of item that [Usage.Top] counts.

@@ -104,7 +104,7 @@ func (m *memory) Sums(_ context.Context, _ string, q store.SumQuery) iter.Seq2[s
 				c.HTMLKnown++
 			}
 			if e.Received > 0 {
-				c.Wired += e.HTML
+				c.HTMLWithReceived += e.HTML
 			}
 			c.Results, c.Bytes, c.Size = c.Results+e.Results, c.Bytes+e.Bytes, c.Size+e.Size
 			c.HTML, c.Received, c.Took = c.HTML+e.HTML, c.Received+e.Received, c.Took+e.Took

@@ -185,7 +185,7 @@ func (t *daySum) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 		t.Measured += sized
 		t.insteadRead += float64(s.HTML)
 		t.instead += float64(s.Received)
-		if unknown := s.HTML - s.Wired; unknown > 0 {
+		if unknown := s.HTML - s.HTMLWithReceived; unknown > 0 {
 			t.instead += float64(unknown) / c.HTMLCompression
 			t.basis = savings.Estimate
 		}

@@ -185,7 +185,7 @@ func (g *group) add(s *store.Sum) {
 		g.Missing += s.Events
 	case store.Refused:
 		g.Refused += s.Events
-	case store.Mistaken:
+	case store.Invalid:
 		g.Mistaken += s.Events
 	case store.Failed:
 		g.Failed += s.Events
@@ -270,7 +270,7 @@ func (d *Dashboard) label(name string) string {
 		return "not modified"
 	case string(store.Missing):
 		return "not found"
-	case string(store.Mistaken):
+	case string(store.Invalid):
 		return "invalid"
 	case string(store.EndpointFetch):
 		return "single pages"

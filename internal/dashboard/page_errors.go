@@ -68,7 +68,7 @@ var outcomes = []outcomeCount{
 	{Outcome: store.Unmodified, Words: "Not modified (304)", Kind: "good"},
 	{Outcome: store.Missing, Words: "Not found (404, 410)", Kind: "warn"},
 	{Outcome: store.Refused, Words: "Refused by a rule, a limit or a missing key (401, 402, 403, 429)"},
-	{Outcome: store.Mistaken, Words: "Invalid request (other 4xx)", Kind: "warn"},
+	{Outcome: store.Invalid, Words: "Invalid request (other 4xx)", Kind: "warn"},
 	{Outcome: store.Failed, Words: "Server error or interrupted response (5xx)", Kind: "bad"},
 }
 
@@ -148,7 +148,7 @@ func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.Span.From, p.Span.To, maxMissing); err != nil {
 		return err
 	}
-	bad := []store.Outcome{store.Failed, store.Mistaken}
+	bad := []store.Outcome{store.Failed, store.Invalid}
 	p.Failures, err = d.latest(ctx, p.Span, store.EventQuery{Outcomes: bad, Limit: maxFailures},
 		func(s *store.Sum) bool { return slices.Contains(bad, s.Outcome) })
 	return err

@@ -170,7 +170,7 @@ func (t *transaction) SetCursor(c millrace.Cursor) error {
 	return nil
 }
 
-func (t *transaction) Remember(name string, f func(old record.Ref) (record.Ref, error)) error {
+func (t *transaction) UpdateRef(name string, f func(old record.Ref) (record.Ref, error)) error {
 	old, _ := t.refs.Get(name)
 	original := old.Original
 	old.Original, old.KeepOriginal = nil, true
@@ -207,7 +207,7 @@ func (t *transaction) Names(paths []string) (map[string][]string, error) {
 	return names, nil
 }
 
-func (t *transaction) Forget(paths []string) error {
+func (t *transaction) DeleteNames(paths []string) error {
 	gone := make(map[string]bool)
 	for _, path := range paths {
 		gone[path] = true

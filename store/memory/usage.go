@@ -63,7 +63,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 			if u.sum(&e, period{start, store.Day, ""}); !u.dailyOnly[start] {
 				u.sum(&e, period{e.Time.Truncate(time.Hour), store.Hour, ""})
 			}
-			if of, item := record.Asked(&e); of != "" {
+			if of, item := record.TopicOf(&e); of != "" {
 				key := period{start, store.Day, of}
 				if u.asked[key] == nil {
 					u.asked[key] = make(items)

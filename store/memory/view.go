@@ -77,7 +77,7 @@ func byURL(a, b *entry) int { return strings.Compare(a.url, b.url) }
 
 func bySeq(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
 
-// orders contains the comparison function of each order of a scan.
+// orders maps each order of a scan to its comparison function.
 var orders = map[millrace.Order]func(a, b *entry) int{
 	millrace.ByURL:       byURL,
 	millrace.ByPublished: func(a, b *entry) int { return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), byURL(a, b)) },

@@ -120,8 +120,8 @@ func (d *database) Clock(q sqlstore.Querier) (time.Time, error) {
 	return time.UnixMicro(micros), err
 }
 
-// Rest implements [sqlstore.DB].
-func (d *database) Rest() {}
+// ReleaseCache implements [sqlstore.DB]. It does nothing.
+func (d *database) ReleaseCache() {}
 
 // Shrink implements [sqlstore.DB]. It does nothing: autovacuum makes the space of deleted rows
 // available.

@@ -16,10 +16,10 @@ import (
 )
 
 // A server that hangs, or a network that drops packets, would block a statement for as long as the
-// kernel retries, which takes minutes. So a long statement starts a check: a new connection must
-// get a response. If a check fails, all statements fail at once, until a check succeeds.
-// Connections to a host that is gone are closed by the kernel, because another host may have taken
-// over.
+// kernel retries, which takes minutes. So a long statement starts a check, for which a new
+// connection must get a response. If a check fails, all statements fail at once, until a check
+// succeeds. Connections to a host that is gone are closed by the kernel, because another host may
+// have taken over.
 const (
 	checkAfter  = 2 * time.Second // duration of a statement after which a check starts, and minimum time between checks
 	checkLimit  = 5 * time.Second // maximum duration of a check, or of an attempt at each host

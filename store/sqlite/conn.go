@@ -59,8 +59,8 @@ func (d *database) Reserve() string { return "" }
 // Claim implements [sqlstore.DB].
 func (d *database) Claim() string { return "" }
 
-// Rest implements [sqlstore.DB].
-func (d *database) Rest() { d.writer.idle.Reset(restAfter) }
+// ReleaseCache implements [sqlstore.DB].
+func (d *database) ReleaseCache() { d.writer.idle.Reset(cacheTime) }
 
 // Clock implements [sqlstore.DB]. All processes are on one machine.
 func (d *database) Clock(sqlstore.Querier) (time.Time, error) { return time.Now(), nil }

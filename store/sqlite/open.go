@@ -144,7 +144,7 @@ func (s *file) open(ctx context.Context, o settings) error {
 	if err := s.writer.conn.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch); err != nil {
 		return err
 	}
-	s.writer.idle = time.AfterFunc(restAfter, s.writer.rest)
+	s.writer.idle = time.AfterFunc(cacheTime, s.writer.releaseCache)
 	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "_pragma=query_only(1)", "_pragma=cache_size(-2000)")
 	if err != nil {
 		return err

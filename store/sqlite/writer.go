@@ -25,7 +25,7 @@ type writer struct {
 	used  time.Duration // time for which the lock has been in use so far
 	ended time.Time     // end of the last transaction
 
-	idle *time.Timer // calls rest
+	idle *time.Timer // calls releaseCache
 }
 
 // group is a transaction that several writes share, so they cost a single sync of the disk. The
@@ -163,12 +163,12 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
-// restAfter is the time between a publication and the release of the memory of the writer's cache.
+// cacheTime is the time between a publication and the release of the memory of the writer's cache.
 // Another publication within this time is likely to use the cache.
-const restAfter = 2 * time.Second
+const cacheTime = 2 * time.Second
 
-// rest releases the memory of the writer's cache, unless a transaction is running.
-func (w *writer) rest() {
+// releaseCache releases the memory of the writer's cache, unless a transaction is running.
+func (w *writer) releaseCache() {
 	select {
 	case w.turn <- struct{}{}:
 		_ = w.pragma(context.Background(), "shrink_memory")

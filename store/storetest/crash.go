@@ -88,7 +88,7 @@ func crashConfig() store.Config {
 // page of another group.
 func crashBatch(k int) (batch []millrace.Change) {
 	for i := range 10 {
-		p := made(article(fmt.Sprintf("/g%d/%d", k%7, i), strings.Repeat(fmt.Sprint(k, " "), 300)), fmt.Sprint(k))
+		p := withOriginal(article(fmt.Sprintf("/g%d/%d", k%7, i), strings.Repeat(fmt.Sprint(k, " "), 300)), fmt.Sprint(k))
 		p.Version = strconv.Itoa(k)
 		batch = append(batch, put(p))
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// heavy sets the HTML size of a page.
-func heavy(p *millrace.Page, bytes, received int64) *millrace.Page {
+// withHTMLSize sets the HTML size of a page.
+func withHTMLSize(p *millrace.Page, bytes, received int64) *millrace.Page {
 	p = p.Clone()
 	p.HTMLSize = millrace.HTMLSize{Bytes: bytes, Received: received}
 	return p
@@ -42,7 +42,7 @@ func weightCases() []testCase {
 	return []testCase{
 		{"the HTML size is stored with the page", func(t *testing.T, f *fixture) {
 			want(f, "of no page", f.meanHTMLSize(f.site), "0 0 of 0")
-			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 1<<40, 0)))
+			f.apply(put(withHTMLSize(article("/a", "text"), 1000, 300)), put(withHTMLSize(article("/b", "text"), 1<<40, 0)))
 			f.puts("/c")
 			check := func() {
 				t.Helper()
@@ -63,7 +63,7 @@ func weightCases() []testCase {
 		}},
 		{"the last known HTML size is stored, also for an unchanged page", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
-			f.apply(put(heavy(p, 1000, 300)))
+			f.apply(put(withHTMLSize(p, 1000, 300)))
 			seq := f.siteHead().Site().Seq
 			next := func(what string, in *millrace.Page, want string) {
 				t.Helper()
@@ -77,17 +77,17 @@ func weightCases() []testCase {
 				}
 			}
 			next("unknown size", p, "1000 300")
-			next("unknown size on the wire", heavy(p, 1000, 0), "1000 300")
-			next("another size on the wire", heavy(p, 1000, 200), "1000 200")
-			next("another size, unknown on the wire", heavy(p, 1001, 0), "1001 0")
-			next("both", heavy(p, 2000, 500), "2000 500")
-			next("known only on the wire", heavy(p, 0, 400), "2000 500")
-			next("below nothing", heavy(p, -1, -1), "2000 500")
-			next("negative size on the wire", heavy(p, 2001, -1), "2001 0")
-			f.apply(alias(base+"dup", heavy(&millrace.Page{URL: p.URL}, 7, 7)))
+			next("unknown size on the wire", withHTMLSize(p, 1000, 0), "1000 300")
+			next("another size on the wire", withHTMLSize(p, 1000, 200), "1000 200")
+			next("another size, unknown on the wire", withHTMLSize(p, 1001, 0), "1001 0")
+			next("both", withHTMLSize(p, 2000, 500), "2000 500")
+			next("known only on the wire", withHTMLSize(p, 0, 400), "2000 500")
+			next("below nothing", withHTMLSize(p, -1, -1), "2000 500")
+			next("negative size on the wire", withHTMLSize(p, 2001, -1), "2001 0")
+			f.apply(alias(base+"dup", withHTMLSize(&millrace.Page{URL: p.URL}, 7, 7)))
 			want(f, "of a duplicate", f.htmlSizes("/a"), set("/a 2001 0"))
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
-			f.apply(put(heavy(article("/a", "other text"), 3000, 0)))
+			f.apply(put(withHTMLSize(article("/a", "other text"), 3000, 0)))
 			want(f, "of a changed page", f.htmlSizes("/a"), set("/a 3000 0"))
 			f.apply(put(article("/a", "text")))
 			want(f, "of a changed page without a known size", f.htmlSizes("/a"), set("/a 3000 0"))
@@ -96,20 +96,20 @@ func weightCases() []testCase {
 			if f.engine.Writes == nil {
 				t.Skip("the engine does not count its writes")
 			}
-			c := put(heavy(article("/a", "text"), 1000, 300))
+			c := put(withHTMLSize(article("/a", "text"), 1000, 300))
 			f.apply(c)
 			before := f.engine.Writes(t, f.store)
 			f.apply(c)
 			want(f, "rows written", f.engine.Writes(t, f.store)-before, int64(0))
 		}},
 		{"the HTML size is deleted with the page", func(t *testing.T, f *fixture) {
-			f.apply(put(heavy(article("/a", "text"), 1000, 300)), put(heavy(article("/b", "text"), 2000, 500)))
+			f.apply(put(withHTMLSize(article("/a", "text"), 1000, 300)), put(withHTMLSize(article("/b", "text"), 2000, 500)))
 			f.apply(gone("/a"))
 			want(f, "HTML sizes", f.htmlSizes("/a", "/b"), set("/a 0 0", "/b 2000 500"))
 			want(f, "mean", f.meanHTMLSize(f.site), "2000 500 of 1")
 			f.puts("/a")
 			want(f, "of a page that returns", f.htmlSizes("/a"), set("/a 0 0"))
-			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(heavy(article("/b", "text"), 1, 1)), {Kind: millrace.Put}})
+			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(withHTMLSize(article("/b", "text"), 1, 1)), {Kind: millrace.Put}})
 			if err == nil {
 				t.Fatal("an invalid batch was accepted")
 			}

@@ -110,7 +110,7 @@ func keyCases() []testCase {
 			secret, hash := store.NewKey()
 			for name, scopes := range map[string][]millrace.Scope{
 				"": {read}, "a\nb": {read}, "a\x00": {read}, "a\u009bb": {read}, "\xff": {read}, strings.Repeat("a", store.MaxKeyName+1): {read},
-				secret: {read}, "no right": nil, "odd right": {read, "write"}, "empty right": {""},
+				secret: {read}, "no scope": nil, "unknown scope": {read, "write"}, "empty scope": {""},
 			} {
 				err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: scopes})
 				if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), secret) {

@@ -47,14 +47,14 @@ type generation struct {
 	seq      uint64        // sequence number of the published view
 	head     *seen         // nil = none
 	before   *seen         // an earlier head that may be in use, nil = none
-	looks    map[uint64]look
+	looks    map[uint64]content
 	reader   *follower
 }
 
 // seen is a view with its content.
 type seen struct {
 	view millrace.View
-	look look
+	look content
 }
 
 func generationModelCases() (cases []testCase) {
@@ -180,7 +180,7 @@ func (g *generations) openConfig(what string, config int) {
 		if newest != nil && newest.head == nil {
 			newest.replaced = true // the replaced generation had no edition
 		}
-		p = &generation{config: config, born: g.born, parent: last, looks: make(map[uint64]look), reader: new(follower)}
+		p = &generation{config: config, born: g.born, parent: last, looks: make(map[uint64]content), reader: new(follower)}
 		g.known[pub.Name()] = p
 		if last != nil {
 			p.fork = last.seq
@@ -238,7 +238,7 @@ func (g *generations) update(what string, p *generation) {
 		}
 	}
 	v := g.headOf(p)
-	now := &seen{v, g.look(g.configs[p.config].Visibility)}
+	now := &seen{v, g.content(g.configs[p.config].Visibility)}
 	p.used, p.looks[v.Site().Seq] = g.clock(), now.look
 	if p.head == nil {
 		if p.parent != nil {

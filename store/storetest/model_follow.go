@@ -11,16 +11,16 @@ import (
 type follower struct {
 	cursor   millrace.Cursor
 	at       time.Time // time of the cursor's view
-	look     look
+	look     content
 	modified map[string]time.Time
 	deleted  map[string]time.Time
 }
 
 // follow updates a follower to a view, using the changes since the follower's cursor.
-func (g *generations) follow(what string, r *follower, v millrace.View, exp look, p *generation) {
+func (g *generations) follow(what string, r *follower, v millrace.View, exp content, p *generation) {
 	g.Helper()
 	if r.cursor == "" {
-		*r = follower{look: make(look), modified: make(map[string]time.Time), deleted: make(map[string]time.Time)}
+		*r = follower{look: make(content), modified: make(map[string]time.Time), deleted: make(map[string]time.Time)}
 	}
 	for c, err := range v.Changes(g.Context(), r.cursor) {
 		if errors.Is(err, millrace.ErrConflict) && r.cursor != "" {

@@ -19,7 +19,7 @@ func nameCases() []testCase {
 			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
-		{"versions, places and cursors may be any bytes", func(t *testing.T, f *fixture) {
+		{"versions, locations and cursors may be any bytes", func(t *testing.T, f *fixture) {
 			const odd = "\x00\xff\xc3\xa9\U0010FFFF\U0010FF00\xf4\x8f'\\ é"
 			c := put(article("/a", "text"))
 			c.Version, c.Location, c.Section = odd+"1", odd+"2", odd+"3"

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// made sets the original of a page.
-func made(p *millrace.Page, original string) *millrace.Page {
+// withOriginal sets the original of a page.
+func withOriginal(p *millrace.Page, original string) *millrace.Page {
 	p = p.Clone()
 	p.Original = []byte(original)
 	return p
@@ -47,10 +47,10 @@ func originalCases() []testCase {
 				"/most": string(make([]byte, millrace.MaxOriginal)),
 			}
 			for path, original := range all {
-				f.apply(put(made(article(path, "text"), original)))
+				f.apply(put(withOriginal(article(path, "text"), original)))
 			}
 			f.puts("/none")
-			f.apply(put(made(article("/more", "text"), string(make([]byte, millrace.MaxOriginal+1)))))
+			f.apply(put(withOriginal(article("/more", "text"), string(make([]byte, millrace.MaxOriginal+1)))))
 			check := func() {
 				t.Helper()
 				for path, original := range all {
@@ -72,17 +72,17 @@ func originalCases() []testCase {
 		}},
 		{"the last original is stored, also for an unchanged page", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
-			f.apply(put(made(p, "first")))
+			f.apply(put(withOriginal(p, "first")))
 			seq := f.siteHead().Site().Seq
-			want(f, "counts", f.apply(put(made(p, "second"))), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(put(withOriginal(p, "second"))), millrace.Counts{Unchanged: 1})
 			want(f, "the second", f.original(origin, p.URL), "second")
 			f.apply(millrace.Change{Ref: millrace.Ref{URL: p.URL, Version: "304"}})
 			want(f, "after a Put without a page", f.original(origin, p.URL), "second")
 			f.apply(put(p))
 			want(f, "after a page without an original", f.original(origin, p.URL), "")
-			f.apply(put(made(p, "third")), put(made(p, string(make([]byte, millrace.MaxOriginal+1)))))
+			f.apply(put(withOriginal(p, "third")), put(withOriginal(p, string(make([]byte, millrace.MaxOriginal+1)))))
 			want(f, "after an original beyond the limit", f.original(origin, p.URL), "")
-			f.apply(alias(base+"dup", made(&millrace.Page{URL: p.URL}, "fourth")))
+			f.apply(alias(base+"dup", withOriginal(&millrace.Page{URL: p.URL}, "fourth")))
 			want(f, "original of an alias", f.original(origin, base+"dup"), "fourth")
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 		}},
@@ -90,7 +90,7 @@ func originalCases() []testCase {
 			if f.engine.Writes == nil {
 				t.Skip("the engine does not count its writes")
 			}
-			c := put(made(article("/a", "text"), "original"))
+			c := put(withOriginal(article("/a", "text"), "original"))
 			f.apply(c)
 			before := f.engine.Writes(t, f.store)
 			f.apply(c)
@@ -98,10 +98,10 @@ func originalCases() []testCase {
 		}},
 		{"each name of each source has an original of its own", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
-			f.apply(put(made(p, "a")), alias(base+"b", made(p, "b")))
-			f.from(other, put(made(p, "other")))
+			f.apply(put(withOriginal(p, "a")), alias(base+"b", withOriginal(p, "b")))
+			f.from(other, put(withOriginal(p, "other")))
 			second := f.openSite("second", base)
-			if _, err := second.Apply(t.Context(), origin, []millrace.Change{put(made(p, "second"))}); err != nil {
+			if _, err := second.Apply(t.Context(), origin, []millrace.Change{put(withOriginal(p, "second"))}); err != nil {
 				t.Fatal(err)
 			}
 			want(f, "by its own name", f.original(origin, base+"a"), "a")
@@ -116,8 +116,8 @@ func originalCases() []testCase {
 		{"an original is deleted with its name and its version", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			p.Version = "v"
-			f.apply(put(made(p, "a")), alias(base+"dup", made(&millrace.Page{URL: p.URL}, "dup")))
-			f.from(other, put(made(p, "other")), alias(base+"more", made(p, "more")))
+			f.apply(put(withOriginal(p, "a")), alias(base+"dup", withOriginal(&millrace.Page{URL: p.URL}, "dup")))
+			f.from(other, put(withOriginal(p, "other")), alias(base+"more", withOriginal(p, "more")))
 			f.apply(gone("/a"))
 			for _, name := range []string{"a", "dup"} {
 				want(f, name, f.original(origin, base+name), "")
@@ -127,22 +127,22 @@ func originalCases() []testCase {
 			}
 			f.apply(put(p))
 			want(f, "of a page that returns without one", f.original(origin, p.URL), "")
-			f.apply(put(made(p, "again")), millrace.Change{Ref: millrace.Ref{URL: p.URL}})
+			f.apply(put(withOriginal(p, "again")), millrace.Change{Ref: millrace.Ref{URL: p.URL}})
 			want(f, "held", f.storedRefs(origin), set("/a="))
 			want(f, "after its version was deleted", f.original(origin, p.URL), "")
 
-			f.apply(put(made(p, "a")), alias(base+"b", made(p, "b")))
+			f.apply(put(withOriginal(p, "a")), alias(base+"b", withOriginal(p, "b")))
 			f.apply(gone("/b"))
 			want(f, "held", f.storedRefs(origin), set("/a="))
 			want(f, "after another name of the page was deleted", f.original(origin, p.URL), "")
-			f.apply(put(made(p, "a")))
-			f.apply(alias(p.URL, made(article("/b", "text"), "moved")))
+			f.apply(put(withOriginal(p, "a")))
+			f.apply(alias(p.URL, withOriginal(article("/b", "text"), "moved")))
 			want(f, "of a name that moved to another page", f.original(origin, p.URL), "moved")
 		}},
 		{"a failed batch does not change originals", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
-			f.apply(put(made(p, "first")), put(made(article("/b", "text"), "b")))
-			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(made(p, "second")), gone("/b"), {Kind: millrace.Put}})
+			f.apply(put(withOriginal(p, "first")), put(withOriginal(article("/b", "text"), "b")))
+			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(withOriginal(p, "second")), gone("/b"), {Kind: millrace.Put}})
 			if err == nil {
 				t.Fatal("an invalid batch was accepted")
 			}

@@ -28,11 +28,11 @@ func publicationCases() []testCase {
 	return []testCase{
 		{"a bad configuration is refused", func(t *testing.T, f *fixture) {
 			for name, c := range map[string]store.Config{
-				"no base":       {},
-				"relative":      {Base: "/x/"},
-				"no slash":      {Base: "https://example.com"},
-				"bad docs":      {Base: base, EndpointBase: "docs"},
-				"two of a kind": {Base: base, Taggers: []millrace.Tagger{tagger("one"), tagger("one")}},
+				"no base":           {},
+				"relative":          {Base: "/x/"},
+				"no slash":          {Base: "https://example.com"},
+				"bad endpoint base": {Base: base, EndpointBase: "docs"},
+				"two of a kind":     {Base: base, Taggers: []millrace.Tagger{tagger("one"), tagger("one")}},
 			} {
 				if _, err := f.site.Publication(t.Context(), c); !errors.Is(err, millrace.ErrInvalid) {
 					t.Errorf("%s: %v", name, err)

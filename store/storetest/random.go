@@ -26,8 +26,8 @@ type name struct {
 	original string // original of the page
 }
 
-// look is the expected content of a view: each page without date and version.
-type look map[string]string
+// content is the expected content of a view: each page without date and version.
+type content map[string]string
 
 func (m *model) put(from, ref string, p *millrace.Page) {
 	names := m.names[from]
@@ -91,8 +91,8 @@ func (m *model) drop(from, id, except string) {
 	}
 }
 
-func (m *model) look(v millrace.Visibility) look {
-	l := make(look)
+func (m *model) content(v millrace.Visibility) content {
+	l := make(content)
 	for id, p := range m.raw {
 		if visible, ok := v.Apply(p); ok {
 			l[id] = describe(visible)
@@ -102,8 +102,8 @@ func (m *model) look(v millrace.Visibility) look {
 }
 
 // all returns the content of the site's view.
-func (m *model) all() look {
-	l := make(look)
+func (m *model) all() content {
+	l := make(content)
 	for id, p := range m.raw {
 		l[id] = describe(p)
 	}
@@ -119,8 +119,8 @@ func describe(p *millrace.Page) string {
 
 // viewContent is a view with its content.
 type viewContent struct {
-	cursor millrace.Cursor
-	look   look
+	cursor  millrace.Cursor
+	content content
 }
 
 // randomURLs are the paths of the pages in random models.
@@ -203,7 +203,7 @@ func randomChanges(t *testing.T, f *fixture, seed uint64) {
 			f.pass(time.Duration(rng.IntN(2000)) * time.Millisecond)
 		}
 		what := fmt.Sprint("step ", step)
-		now, all := m.look(f.config.Visibility), m.all()
+		now, all := m.content(f.config.Visibility), m.all()
 		v, s := f.head(), f.siteHead()
 		f.compare(what, v, now, modified)
 		f.compareTags(what, v, now, modified)
@@ -243,9 +243,9 @@ func (m *model) compareWeights(f *fixture, what string) {
 }
 
 // compare checks all content of a view.
-func (f *fixture) compare(what string, v millrace.View, exp look, modified map[string]time.Time) {
+func (f *fixture) compare(what string, v millrace.View, exp content, modified map[string]time.Time) {
 	f.Helper()
-	got := make(look)
+	got := make(content)
 	sections := make(map[string]int)
 	for p, err := range v.Scan(f.Context(), millrace.Scan{Bodies: true}) {
 		if err != nil {
@@ -271,7 +271,7 @@ func (f *fixture) compare(what string, v millrace.View, exp look, modified map[s
 }
 
 // compareTags checks the tags of a view.
-func (f *fixture) compareTags(what string, v millrace.View, exp look, modified map[string]time.Time) {
+func (f *fixture) compareTags(what string, v millrace.View, exp content, modified map[string]time.Time) {
 	f.Helper()
 	tags := set()
 	for _, id := range slices.Sorted(maps.Keys(exp)) {
@@ -287,7 +287,7 @@ func (f *fixture) compareTags(what string, v millrace.View, exp look, modified m
 }
 
 // followAll follows the changes from earlier views to v, and appends v.
-func (f *fixture) followAll(past []viewContent, v millrace.View, exp look) []viewContent {
+func (f *fixture) followAll(past []viewContent, v millrace.View, exp content) []viewContent {
 	f.Helper()
 	for _, g := range past {
 		f.follow(v, g, exp)
@@ -297,7 +297,7 @@ func (f *fixture) followAll(past []viewContent, v millrace.View, exp look) []vie
 }
 
 // follow follows the changes from an earlier view to v.
-func (f *fixture) follow(v millrace.View, g viewContent, exp look) {
+func (f *fixture) follow(v millrace.View, g viewContent, exp content) {
 	f.Helper()
 	list, _ := f.changes(v, g.cursor)
 	seen := make(map[string]bool)
@@ -308,18 +308,18 @@ func (f *fixture) follow(v millrace.View, g viewContent, exp look) {
 			f.Errorf("since %s: %s twice", g.cursor, id)
 		}
 		seen[id] = true
-		_, was := g.look[id]
+		_, was := g.content[id]
 		_, is := exp[id]
 		if want := map[[2]bool]string{{false, true}: "+", {true, true}: "~", {true, false}: "-", {false, false}: "±"}[[2]bool{was, is}]; sign != want {
 			f.Errorf("since %s: %s, present before: %v, present now: %v", g.cursor, c, was, is)
 		}
 	}
 	for id := range exp {
-		if exp[id] != g.look[id] && !seen[id] {
+		if exp[id] != g.content[id] && !seen[id] {
 			f.Errorf("since %s: %s has changed and is not listed", g.cursor, id)
 		}
 	}
-	for id := range g.look {
+	for id := range g.content {
 		if exp[id] == "" && !seen[id] {
 			f.Errorf("since %s: %s was deleted and is not listed", g.cursor, id)
 		}

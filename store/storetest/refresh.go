@@ -38,7 +38,7 @@ func (f *fixture) cutOff(c store.Config, n int) {
 // agree checks that a publication's view has the pages of the site, and their tags.
 func (f *fixture) agree(what string, v millrace.View, c store.Config) {
 	f.Helper()
-	exp, got := make(look), make(look)
+	exp, got := make(content), make(content)
 	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{Bodies: true}) {
 		want(f, what+": error", err, nil)
 		p.URL = relative(p.URL)

@@ -180,7 +180,7 @@ func usageCases() []testCase {
 			f.record(siteName, fetched(noon(1).Add(time.Hour), "/a", 200), fetched(noon(2), "/a", 200))
 			row := func(at time.Time, per store.Period, o store.Outcome, n int64) store.Sum {
 				s := store.Sum{Start: at, Per: per, Bot: "GPTBot", Family: "openai", Protocol: "tct-01", Endpoint: store.EndpointFetch, Outcome: o}
-				s.Events, s.HTML, s.Received, s.HTMLKnown, s.Wired, s.Took = n, 9000*n, 3000*n, n, 9000*n, time.Duration(n)*700*time.Microsecond
+				s.Events, s.HTML, s.Received, s.HTMLKnown, s.HTMLWithReceived, s.Took = n, 9000*n, 3000*n, n, 9000*n, time.Duration(n)*700*time.Microsecond
 				if o == store.Sent {
 					s.Bytes, s.Size = 1000*n, 4000*n
 				} else {
@@ -189,7 +189,7 @@ func usageCases() []testCase {
 				return s
 			}
 			other := row(noon(1), store.Hour, store.Sent, 1)
-			other.Identity, other.HTML, other.Received, other.HTMLKnown, other.Wired = store.Verified, 0, 0, 0, 0
+			other.Identity, other.HTML, other.Received, other.HTMLKnown, other.HTMLWithReceived = store.Verified, 0, 0, 0, 0
 			hours := []store.Sum{
 				row(noon(1), store.Hour, store.Sent, 2), other, row(noon(1), store.Hour, store.Unmodified, 1),
 				row(noon(1).Add(time.Hour), store.Hour, store.Sent, 1), row(noon(2), store.Hour, store.Sent, 1),

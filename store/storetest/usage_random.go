@@ -48,7 +48,7 @@ func (m *usageModel) record(events []store.Event) {
 				c.HTMLKnown++
 			}
 			if e.Received > 0 {
-				c.Wired += e.HTML
+				c.HTMLWithReceived += e.HTML
 			}
 			c.Results += e.Results
 			c.Bytes += e.Bytes

@@ -29,15 +29,15 @@ func (r *Ref) Equal(o *Ref) bool {
 type Transaction interface {
 	// Load announces the next names and pages, so the engine can read them together.
 	Load(names, paths []string) error
-	// Remember replaces the Ref of one of the source's names by the result of f. It calls f with
+	// UpdateRef replaces the Ref of one of the source's names by the result of f. It calls f with
 	// the stored Ref, with KeepOriginal set.
-	Remember(name string, f func(old Ref) (Ref, error)) error
+	UpdateRef(name string, f func(old Ref) (Ref, error)) error
 	// Update replaces the newest entry of a page by the result of f, according to the Outcome.
 	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
 	// Names returns the source's names for pages, without aliases.
 	Names(paths []string) (map[string][]string, error)
-	// Forget deletes all names of pages, of every source.
-	Forget(paths []string) error
+	// DeleteNames deletes all names of pages, of every source.
+	DeleteNames(paths []string) error
 	// SetCursor stores the cursor of the source.
 	SetCursor(c millrace.Cursor) error
 }
@@ -66,7 +66,7 @@ func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names N
 			return millrace.Counts{}, fmt.Errorf("%s: %w", batch[i].URL, err)
 		}
 	}
-	if err := a.settle(); err != nil {
+	if err := a.deleteOrphans(); err != nil {
 		return millrace.Counts{}, err
 	}
 	return a.counts, nil
@@ -79,7 +79,7 @@ type application struct {
 	now    time.Time
 	counts millrace.Counts
 	// orphans are pages that lost a name, with the number of Delete changes that removed one.
-	// settle checks whether each of them has another name.
+	// deleteOrphans checks whether each of them has another name.
 	orphans map[string]int
 	order   []string
 	inBatch map[string]bool // names whose page is in the batch
@@ -101,7 +101,7 @@ func (a *application) apply(c *millrace.Change) error {
 		return fmt.Errorf("%w: change of kind %d: neither a URL nor a checkpoint", millrace.ErrInvalid, c.Kind)
 	}
 	a.counts.Unchanged++ // decremented if the change is counted otherwise
-	return a.Remember(c.URL, func(old Ref) (Ref, error) {
+	return a.UpdateRef(c.URL, func(old Ref) (Ref, error) {
 		r, known := old, old.Path != ""
 		if !known {
 			r.Path = a.names.Path(c.URL)
@@ -168,8 +168,8 @@ func (a *application) orphan(path string, deletes int) {
 	a.orphans[path] += deletes
 }
 
-// settle deletes the pages that have no name left in the source.
-func (a *application) settle() error {
+// deleteOrphans deletes the pages that have no name left in the source.
+func (a *application) deleteOrphans() error {
 	if len(a.order) == 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (a *application) settle() error {
 				continue
 			}
 			// The content may be from the deleted name, so the page must be fetched again.
-			err := a.Remember(name, func(r Ref) (Ref, error) {
+			err := a.UpdateRef(name, func(r Ref) (Ref, error) {
 				r.Version, r.KeepOriginal = "", false
 				return r, nil
 			})
@@ -210,5 +210,5 @@ func (a *application) settle() error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	return a.Forget(gone)
+	return a.DeleteNames(gone)
 }

@@ -14,7 +14,7 @@ func decodeBlocks(data []byte) ([]millrace.Block, error) {
 		return nil, nil
 	}
 	r := blockReader{text: string(data)}
-	if blocks := r.blocks(); !r.strange && r.at == len(r.text) {
+	if blocks := r.blocks(); !r.unsupported && r.at == len(r.text) {
 		return blocks, nil
 	}
 	var blocks []millrace.Block
@@ -23,13 +23,13 @@ func decodeBlocks(data []byte) ([]millrace.Block, error) {
 }
 
 // blockReader decodes the output of EncodeBlocks several times as fast as encoding/json. On any
-// other input, and on media, which are rare, it sets strange, and decodeBlocks uses encoding/json
-// instead.
+// other input, and on media, which are rare, it sets unsupported, and decodeBlocks uses
+// encoding/json instead.
 type blockReader struct {
-	text    string
-	at      int
-	strange bool
-	depth   int
+	text        string
+	at          int
+	unsupported bool
+	depth       int
 }
 
 // maxNested is the maximum depth of nested blocks, far below the limit of encoding/json.
@@ -47,7 +47,7 @@ func (r *blockReader) take(c byte) bool {
 // want reads a byte that must be the next one.
 func (r *blockReader) want(c byte) {
 	if !r.take(c) {
-		r.strange = true
+		r.unsupported = true
 	}
 }
 
@@ -55,9 +55,9 @@ func (r *blockReader) want(c byte) {
 func (r *blockReader) array(element func()) {
 	r.want('[')
 	if r.depth++; r.depth > maxNested {
-		r.strange = true
+		r.unsupported = true
 	}
-	for first := true; !r.strange && !r.take(']'); first = false {
+	for first := true; !r.unsupported && !r.take(']'); first = false {
 		if !first {
 			r.want(',')
 		}
@@ -69,13 +69,13 @@ func (r *blockReader) array(element func()) {
 // object reads an object; member reads the value of one member.
 func (r *blockReader) object(member func(name string)) {
 	r.want('{')
-	for first := true; !r.strange && !r.take('}'); first = false {
+	for first := true; !r.unsupported && !r.take('}'); first = false {
 		if !first {
 			r.want(',')
 		}
 		name := r.raw()
 		r.want(':')
-		if !r.strange {
+		if !r.unsupported {
 			member(name)
 		}
 	}
@@ -112,7 +112,7 @@ func (r *blockReader) plain() string {
 func (r *blockReader) string() string {
 	r.want('"')
 	start, escapes := r.at, 0
-	if s := r.plain(); r.take('"') && !r.strange {
+	if s := r.plain(); r.take('"') && !r.unsupported {
 		return strings.Clone(s)
 	}
 	for r.at < len(r.text) && r.text[r.at] != '"' && r.text[r.at] >= ' ' {
@@ -122,15 +122,15 @@ func (r *blockReader) string() string {
 		}
 		r.at++
 	}
-	if r.strange || r.at >= len(r.text) || r.text[r.at] != '"' {
-		r.strange = true
+	if r.unsupported || r.at >= len(r.text) || r.text[r.at] != '"' {
+		r.unsupported = true
 		return ""
 	}
 	s := r.text[start:r.at]
 	r.at++
 	switch {
 	case !utf8.ValidString(s):
-		r.strange = true
+		r.unsupported = true
 	case escapes > 0:
 		return r.unescaped(s)
 	}
@@ -170,19 +170,19 @@ func (r *blockReader) unescaped(s string) string {
 					d = strings.IndexByte("0123456789abcdef", s[i])
 				}
 				if d < 0 {
-					r.strange = true
+					r.unsupported = true
 					return ""
 				}
 				c = c<<4 | rune(d)
 			}
 			if c >= 0xD800 && c < 0xE000 { // half of a surrogate pair
-				r.strange = true
+				r.unsupported = true
 				return ""
 			}
 			b.WriteRune(c)
 			s = s[4:]
 		default:
-			r.strange = true
+			r.unsupported = true
 			return ""
 		}
 	}
@@ -196,7 +196,7 @@ func (r *blockReader) int() int {
 		r.at++
 	}
 	if digits := r.at - start; digits == 0 || digits > 9 || digits > 1 && r.text[start] == '0' {
-		r.strange = true
+		r.unsupported = true
 	}
 	if negative {
 		n = -n
@@ -204,10 +204,10 @@ func (r *blockReader) int() int {
 	return n
 }
 
-// yes reads a Boolean member, which is present only if true.
-func (r *blockReader) yes() bool {
+// readTrue reads a Boolean member, which is present only if true.
+func (r *blockReader) readTrue() bool {
 	if !strings.HasPrefix(r.text[r.at:], "true") {
-		r.strange = true
+		r.unsupported = true
 		return false
 	}
 	r.at += len("true")
@@ -239,9 +239,9 @@ func (r *blockReader) block(b *millrace.Block) {
 		case "language":
 			b.Language = r.string()
 		case "ordered":
-			b.Ordered = r.yes()
+			b.Ordered = r.readTrue()
 		case "reversed":
-			b.Reversed = r.yes()
+			b.Reversed = r.readTrue()
 		case "start":
 			b.Start = r.int()
 		case "items":
@@ -264,7 +264,7 @@ func (r *blockReader) block(b *millrace.Block) {
 		case "alt":
 			b.Alt = r.string()
 		default:
-			r.strange = true
+			r.unsupported = true
 		}
 	})
 }
@@ -303,13 +303,13 @@ func (r *blockReader) items() []millrace.Item {
 			case "spans":
 				it.Spans = r.spans()
 			case "task":
-				it.Task = r.yes()
+				it.Task = r.readTrue()
 			case "done":
-				it.Done = r.yes()
+				it.Done = r.readTrue()
 			case "blocks":
 				it.Blocks = r.blocks()
 			default:
-				r.strange = true
+				r.unsupported = true
 			}
 		})
 	})
@@ -328,13 +328,13 @@ func (r *blockReader) cells() []millrace.Cell {
 			case "spans":
 				c.Spans = r.spans()
 			case "header":
-				c.Header = r.yes()
+				c.Header = r.readTrue()
 			case "colspan":
 				c.Colspan = r.int()
 			case "rowspan":
 				c.Rowspan = r.int()
 			default:
-				r.strange = true
+				r.unsupported = true
 			}
 		})
 	})
@@ -357,7 +357,7 @@ func (r *blockReader) spans() []millrace.Span {
 			case "url":
 				s.URL = r.string()
 			default:
-				r.strange = true
+				r.unsupported = true
 			}
 		})
 	})

@@ -33,7 +33,7 @@ func TestDecodeBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := blockReader{text: string(data)}
-	if r.blocks(); r.strange || r.at != len(r.text) {
+	if r.blocks(); r.unsupported || r.at != len(r.text) {
 		t.Errorf("stopped at %.40q", r.text[r.at:])
 	}
 	// A new field of a block must be added to everything. Otherwise, the fast decoder is not tested

@@ -52,14 +52,14 @@ func Count(e *store.Event) store.Counts {
 		c.HTMLKnown = 1
 	}
 	if e.Received > 0 {
-		c.Wired = e.HTML
+		c.HTMLWithReceived = e.HTML
 	}
 	return c
 }
 
 // Numbers returns pointers to all numbers of c. The first number is a duration in nanoseconds.
 func Numbers(c *store.Counts) [10]*int64 {
-	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.HTMLKnown, &c.Wired}
+	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.HTMLKnown, &c.HTMLWithReceived}
 }
 
 // AddCounts adds c to sum. Each number is limited to the maximum of its type.
@@ -73,9 +73,9 @@ func AddCounts(sum *store.Counts, c store.Counts) {
 // Add adds a nonnegative number to a sum. The sum is limited to the maximum int64.
 func Add(sum *int64, n int64) { *sum = min(*sum, math.MaxInt64-n) + n }
 
-// Asked returns the topic and the item of a stored event; see [store.TopItem]. If the event has no
-// topic, of is "".
-func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
+// TopicOf returns the topic and the item of a stored event; see [store.TopItem]. If the event has
+// no topic, of is "".
+func TopicOf(e *store.Event) (of store.Topic, item store.TopItem) {
 	outcome := store.OutcomeOf(e.Status)
 	answered, empty := outcome == store.Sent || outcome == store.Unmodified, false
 	item = store.TopItem{Name: e.Path, Events: 1, Bytes: e.Bytes, Last: e.Time}

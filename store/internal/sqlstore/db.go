@@ -43,8 +43,9 @@ type DB interface {
 	// Clock returns the time of the clock that all processes of the database share. q is a Querier
 	// of this database.
 	Clock(q Querier) (time.Time, error)
-	// Rest is called after each publication. More writes may follow within seconds.
-	Rest()
+	// ReleaseCache may release the memory of the database's cache after some seconds, unless more
+	// writes follow. It is called after each publication.
+	ReleaseCache()
 	// Close closes the database. Everything opened from it then returns errors.
 	Close() error
 }

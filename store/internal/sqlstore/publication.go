@@ -288,7 +288,7 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 	if err != nil {
 		return store.Edition{}, wrap("publish sequence number "+strconv.FormatUint(seq, 10)+" of "+p.what, err)
 	}
-	p.store.db.Rest()
+	p.store.db.ReleaseCache()
 	return e, nil
 }
 

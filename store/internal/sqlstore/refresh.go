@@ -366,7 +366,7 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 				return err
 			}
 		}
-		return r.ripple(w, it.new.url, seq)
+		return r.updateRivals(w, it.new.url, seq)
 	}
 	for _, t := range r.config.Taggers {
 		row := &tagRow{protocol: t.Protocol, url: it.new.url, seq: seq, modified: modified, value: it.tags[t.Protocol]}
@@ -383,7 +383,7 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 		}
 	}
 	if it.out == record.Changed && it.new.kind == added {
-		return r.ripple(w, it.new.url, seq)
+		return r.updateRivals(w, it.new.url, seq)
 	}
 	return nil
 }

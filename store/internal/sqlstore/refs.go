@@ -48,8 +48,8 @@ func (a *application) loadRefs(names []string) error {
 		})
 }
 
-// Remember implements [record.Transaction].
-func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, error)) error {
+// UpdateRef implements [record.Transaction].
+func (a *application) UpdateRef(name string, f func(old record.Ref) (record.Ref, error)) error {
 	if a.refs[name] == nil {
 		if err := a.loadRefs([]string{name}); err != nil {
 			return err
@@ -135,8 +135,8 @@ func (a *application) Names(urls []string) (map[string][]string, error) {
 	return all, nil
 }
 
-// Forget implements [record.Transaction]. Originals are deleted by a trigger.
-func (a *application) Forget(urls []string) error {
+// DeleteNames implements [record.Transaction]. Originals are deleted by a trigger.
+func (a *application) DeleteNames(urls []string) error {
 	if err := a.flushRefs(); err != nil {
 		return err
 	}

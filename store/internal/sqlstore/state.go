@@ -86,6 +86,6 @@ func (s stateValues) Swap(ctx context.Context, namespace, key string, old, new [
 		if err := record.CheckSwap(namespace, key, is, old); err != nil || len(old)+len(new) == 0 {
 			return err
 		}
-		return fmt.Errorf("%w: the value changed meanwhile", millrace.ErrConflict)
+		return fmt.Errorf("%w: the value has changed in the meantime", millrace.ErrConflict)
 	}))
 }

@@ -272,8 +272,8 @@ func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
 	return n, nil
 }
 
-// ripple updates the tags whose ordinals depend on the presence of an added or deleted page.
-func (r *refresh) ripple(w *work, url string, seq int64) error {
+// updateRivals updates the tags whose ordinals depend on the presence of an added or deleted page.
+func (r *refresh) updateRivals(w *work, url string, seq int64) error {
 	for _, t := range r.config.Taggers {
 		if t.Rivals == nil {
 			continue

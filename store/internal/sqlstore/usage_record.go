@@ -311,7 +311,7 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 
 // top counts the item of an event.
 func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
-	of, item := record.Asked(e)
+	of, item := record.TopicOf(e)
 	topic := int64(slices.Index(topics[:], of))
 	if topic < 1 {
 		return

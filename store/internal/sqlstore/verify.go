@@ -10,8 +10,8 @@ import (
 )
 
 // frames describes the tables of compressed texts. owners selects the pages that use a row. missing
-// selects the used IDs that have no row. mend removes the references to a row.
-var frames = []struct{ table, owners, missing, mend string }{
+// selects the used IDs that have no row. unlink removes the references to a row.
+var frames = []struct{ table, owners, missing, unlink string }{
 	{
 		"body", `SELECT DISTINCT site.id, site.name, entry.url FROM entry JOIN log ON log.id = entry.log JOIN site ON site.id = log.site
 			WHERE entry.body = ? AND entry.meta IS NOT NULL`,
@@ -36,7 +36,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name strin
 	}
 	for _, f := range frames {
 		report := func(id int64, err error) error {
-			return s.mend(ctx, f.owners, f.mend, f.table, id, repair, err, damaged)
+			return s.repair(ctx, f.owners, f.unlink, f.table, id, repair, err, damaged)
 		}
 		missing, err := column[int64](s.db.Reader(ctx), f.missing)
 		if err != nil {
@@ -72,9 +72,10 @@ func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name strin
 	return read, ctx.Err()
 }
 
-// mend reports the pages that a damaged row belongs to. With repair, it removes the row from these
-// pages. The next time, their sources are read completely, and these pages are fetched in any case.
-func (s *Store) mend(ctx context.Context, owners, mend, table string, id int64, repair bool, reason error, damaged func(name string, err error, repaired bool)) error {
+// repair reports the pages to which a damaged row belongs. With repair, it removes the row from
+// these pages. The next time, their sources are read completely, and these pages are fetched in any
+// case.
+func (s *Store) repair(ctx context.Context, owners, unlink, table string, id int64, repair bool, reason error, damaged func(name string, err error, repaired bool)) error {
 	type page struct {
 		site      int64
 		name, url string
@@ -96,7 +97,7 @@ func (s *Store) mend(ctx context.Context, owners, mend, table string, id int64, 
 					return err
 				}
 			}
-			if err := t.Exec(mend, id); err != nil {
+			if err := t.Exec(unlink, id); err != nil {
 				return err
 			}
 			return t.Exec("DELETE FROM "+table+" WHERE id = ?", id)
