@@ -71,9 +71,9 @@ func TestSigned(t *testing.T) {
 		}
 	}
 	if n.count != first+1 {
-		t.Errorf("%d signatures for what is not signed", n.count-first-1)
+		t.Errorf("%d signatures for responses that are not signed", n.count-first-1)
 	}
-	// Other bytes have another signature.
+	// Different bytes have a different signature.
 	was := ask(t, s, "GET", "/1.txt").Header().Get("Signature")
 	site.set("/1", "changed")
 	publish(t, s)

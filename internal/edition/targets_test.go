@@ -23,7 +23,7 @@ func TestAbsent(t *testing.T) {
 			}
 		}
 		if n := proto.finds.Load() - before; n != want {
-			t.Errorf("%s %s %q: the protocol was asked %d times, want %d", method, target, fields, n, want)
+			t.Errorf("%s %s %q: the protocol was called %d times, want %d", method, target, fields, n, want)
 		}
 	}
 	finds(1, "GET", "/2.txt")
@@ -44,7 +44,7 @@ func TestAbsent(t *testing.T) {
 	}
 	a := &s.Current().targets
 	if n := len(a.young) + len(a.old); n > 2*maxTargets || n < maxTargets {
-		t.Errorf("%d targets are remembered, want at most %d", n, 2*maxTargets)
+		t.Errorf("%d targets are cached, want at most %d", n, 2*maxTargets)
 	}
 	finds(0, "GET", fmt.Sprintf("/absent/%d", 3*maxTargets-1))
 }
@@ -83,7 +83,7 @@ func TestIgnoredQuery(t *testing.T) {
 			}
 		}
 		if w := ask(t, s, "GET", "/none.txt?x=1"); w.Code != 0 {
-			t.Errorf("what is not there: %d", w.Code)
+			t.Errorf("a missing document: %d", w.Code)
 		}
 	}
 }

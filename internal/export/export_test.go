@@ -114,7 +114,7 @@ func TestGolden(t *testing.T) {
 	delete(got, lockName)
 	got["pages.csv"] = strings.ReplaceAll(got["pages.csv"], "\r\n", "\n")
 	if *update {
-		a := &txtar.Archive{Comment: []byte("What internal/export makes of the pages in its tests.\n\n")}
+		a := &txtar.Archive{Comment: []byte("The output of internal/export for the pages of its tests.\n\n")}
 		for _, name := range slices.Sorted(func(yield func(string) bool) {
 			for n := range got {
 				if !yield(n) {

@@ -85,13 +85,13 @@ func TestMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			t.Logf("%d pages, %d MB written, %d kB held at most", c.Pages, c.Bytes>>20, used>>10)
+			t.Logf("%d pages, %d MB written, peak of %d kB", c.Pages, c.Bytes>>20, used>>10)
 			limit := uint64(4 << 20)
 			if name == "parquet" {
 				limit = 3 * groupBytes
 			}
 			if used > limit {
-				t.Errorf("%d bytes are held, at most %d", used, limit)
+				t.Errorf("peak of %d bytes, want at most %d", used, limit)
 			}
 		})
 	}

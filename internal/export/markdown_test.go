@@ -98,7 +98,7 @@ func TestHostileNames(t *testing.T) {
 		urls[front["url"].(string)] = name
 	}
 	if len(urls) != len(hostile) || c.Files != len(hostile) {
-		t.Errorf("%d pages have a file, of %d", len(urls), len(hostile))
+		t.Errorf("%d of %d pages have a file", len(urls), len(hostile))
 	}
 	for u, want := range map[string]string{
 		"": "index.md", "A": "A.md", "A/": "A/index.md", "A/b": "A/b.md", "x?a=1": "x@a=1.md", "CAF%C3%89": "CAFÉ.md", "%F0%9F%92%A7": "💧.md", "~user/": "~user/index.md",
@@ -167,8 +167,8 @@ func TestMarkdownAgain(t *testing.T) {
 		}
 	}
 	write("mill.example/own.md", "mine")
-	write("mill.example/f.md", "changed by somebody")
-	write("mill.example/g.md", "changed by somebody")
+	write("mill.example/f.md", "changed by someone")
+	write("mill.example/g.md", "changed by someone")
 	c := run(map[string]string{"/": "home", "/a/": "a", "/a/b": "B", "/h": "h", "/g": "g"})
 	if c.Unchanged != 2 || c.Removed != 1 || c.Files != 5 || !slices.Equal(c.Left, []string{"mill.example/f.md"}) {
 		t.Errorf("%+v", c)
@@ -184,11 +184,11 @@ func TestMarkdownAgain(t *testing.T) {
 	}
 	for _, name := range []string{"index.md", "a/index.md"} {
 		if info, err := os.Stat(filepath.Join(dir, "mill.example", name)); err != nil || !info.ModTime().Equal(old.Truncate(time.Nanosecond)) {
-			t.Errorf("%s was written again: %v", name, err)
+			t.Errorf("%s was rewritten: %v", name, err)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "mill.example", "c")); err == nil {
-		t.Error("an empty folder is left")
+		t.Error("an empty folder remains")
 	}
 	// A foreign file is not replaced, and the other files remain.
 	before := files(t, dir)
@@ -224,7 +224,7 @@ func TestMarkdownCase(t *testing.T) {
 			t.Errorf("%q", slices.Sorted(maps.Keys(got)))
 		}
 		if name := slices.Sorted(maps.Keys(titles))[0][1:] + ".md"; got[name] == "" {
-			t.Errorf("no %s: %q", name, slices.Sorted(maps.Keys(got)))
+			t.Errorf("file %s not found: %q", name, slices.Sorted(maps.Keys(got)))
 		}
 	}
 }
@@ -256,7 +256,7 @@ func TestMarkdownPart(t *testing.T) {
 	}
 }
 
-// The next export completes one that was killed at any point.
+// The next export completes an export that was killed at any point.
 func TestMarkdownKilled(t *testing.T) {
 	titles := map[string]string{"/a": "a", "/b": "b", "/c": "c", "/d": "d"}
 	for stop := range 5 {
@@ -357,7 +357,7 @@ func TestMarkdownRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Markdown(t.Context(), tree(folder, sites), sites, nil); err == nil {
-			t.Error("a link led out of the folder")
+			t.Error("the export followed a link out of the folder")
 		}
 		os.Remove(filepath.Join(folder, "mill.example"))
 	}
@@ -365,6 +365,6 @@ func TestMarkdownRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(out); err != nil {
-		t.Error("a file elsewhere is gone")
+		t.Error("a file outside of the folder was removed")
 	}
 }

@@ -78,12 +78,12 @@ func TestParquet(t *testing.T) {
 			if d := cmp.Diff(wantChunks, chunks, empty); d != "" {
 				t.Errorf("%.3000s", d)
 			}
-			// The bytes are the same at another time and with another order of maps.
+			// The bytes do not depend on the time or on the order of maps.
 			if _, err := Parquet(t.Context(), dir, sites, nil); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(got, files(t, dir)); d != "" {
-				t.Error("the second time the bytes are others")
+				t.Error("the second export has different bytes")
 			}
 		})
 	}
@@ -193,10 +193,10 @@ func TestParquetFails(t *testing.T) {
 	after := files(t, dir)
 	for name := range after {
 		if strings.Contains(name, ".new-") {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s remains", name)
 		}
 	}
 	if d := cmp.Diff(before, after); d != "" {
-		t.Error("what was there is not there any more")
+		t.Error("the existing file was removed")
 	}
 }

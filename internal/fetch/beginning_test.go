@@ -50,17 +50,17 @@ func TestReadBeginning(t *testing.T) {
 					t.Errorf("%s: whole %t, %d of %d", name, b.Complete, b.Read, b.Size)
 				}
 				if !strings.HasPrefix(text, string(b.Content)) || complete && len(b.Content) != len(text) {
-					t.Errorf("%s: the content has %d bytes, and is another", name, len(b.Content))
+					t.Errorf("%s: the content has %d bytes, and is different", name, len(b.Content))
 				}
 				if !complete && n >= 150_000 && len(b.Content) < n/2 { // decoders return whole blocks
-					t.Errorf("%s: of %d bytes nothing but %d", name, b.Read, len(b.Content))
+					t.Errorf("%s: only %[3]d of %[2]d bytes", name, b.Read, len(b.Content))
 				}
 			}
 		}
 	}
 }
 
-// TestReadBeginningOfBadBodies verifies that a body that expands too much is cut, and that a
+// TestReadBeginningOfBadBodies verifies that a body that expands too much is truncated, and that a
 // corrupt or mislabeled body is an error.
 func TestReadBeginningOfBadBodies(t *testing.T) {
 	zeros := encode(t, strings.Repeat("0", 20<<20), "gzip")
@@ -94,7 +94,7 @@ func TestReadBeginningOfBadBodies(t *testing.T) {
 	resp := response("short")
 	resp.ContentLength = 10
 	if b, err := ReadBeginning(resp, 100); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("cut short: %+v, %v", b, err)
+		t.Errorf("truncated: %+v, %v", b, err)
 	}
 }
 

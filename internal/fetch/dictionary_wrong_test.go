@@ -204,7 +204,7 @@ func TestDictionaryCache(t *testing.T) {
 		t.Error(got)
 	}
 	if d.held.index().Refused.IsZero() {
-		t.Error("the cache is not remembered")
+		t.Error("the coding is still offered after a response of a cache")
 	}
 	d.held = new(heldDictionaries)
 	d.restart()

@@ -42,11 +42,11 @@ func TestDownload(t *testing.T) {
 		kind    error
 		text    string
 	}{
-		"no download":       {kind: millrace.ErrTooLarge, text: "body-size"},
-		"as large as it is": {limit: size, timeout: 2 * time.Minute},
-		"too large":         {limit: size - 1, timeout: 2 * time.Minute, kind: millrace.ErrTooLarge, text: "body-size"},
-		"stalls":            {limit: size, timeout: time.Hour, kind: millrace.ErrUnavailable, text: "timeout-rate"},
-		"too slow":          {limit: size, timeout: time.Second, kind: millrace.ErrUnavailable, text: "timeout-whole"},
+		"no download":                   {kind: millrace.ErrTooLarge, text: "body-size"},
+		"exactly as large as the limit": {limit: size, timeout: 2 * time.Minute},
+		"too large":                     {limit: size - 1, timeout: 2 * time.Minute, kind: millrace.ErrTooLarge, text: "body-size"},
+		"stalls":                        {limit: size, timeout: time.Hour, kind: millrace.ErrUnavailable, text: "timeout-rate"},
+		"too slow":                      {limit: size, timeout: time.Second, kind: millrace.ErrUnavailable, text: "timeout-whole"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

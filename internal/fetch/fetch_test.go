@@ -55,7 +55,7 @@ func TestRequestHeader(t *testing.T) {
 		}
 	}
 	if New(nil).HTTP().Jar != nil || New(nil).transport.Proxy != nil {
-		t.Error("cookies or a proxy")
+		t.Error("the client uses cookies or a proxy")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestTimeLimits(t *testing.T) {
 		"a byte a second": {answer: func(c net.Conn, _ *http.Request) { say(c, head); drip(c, time.Second, "x") }, took: time.Minute, text: "timeout-whole"},
 		"header drips":    {answer: func(c net.Conn, _ *http.Request) { say(c, "HTTP/1.1 200 OK\r\n"); drip(c, time.Second, "x") }, took: firstByteTimeout, text: "timeout-answer"},
 		"body stops":      {answer: func(c net.Conn, _ *http.Request) { say(c, head, "x"); time.Sleep(time.Hour) }, took: bodyIdleTimeout, text: "timeout-idle"},
-		"1xx for ever":    {answer: func(c net.Conn, _ *http.Request) { drip(c, time.Second, "HTTP/1.1 103 Early Hints\r\n\r\n") }, took: time.Minute, text: ""},
+		"endless 1xx":     {answer: func(c net.Conn, _ *http.Request) { drip(c, time.Second, "HTTP/1.1 103 Early Hints\r\n\r\n") }, took: time.Minute, text: ""},
 		"redirect dawdles": {answer: func(c net.Conn, _ *http.Request) {
 			say(c, "HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 9\r\n\r\n")
 			time.Sleep(time.Hour)
@@ -299,7 +299,7 @@ func TestDelay(t *testing.T) {
 				defer cl.CloseIdleConnections()
 				began := time.Now()
 				var wg sync.WaitGroup
-				for _, host := range c.hosts { // all at once
+				for _, host := range c.hosts { // all requests at the same time
 					wg.Go(func() {
 						if _, err := fetchBody(t, cl, "http://"+host+"/"); err != nil {
 							t.Error(err)

@@ -161,7 +161,7 @@ func TestGuardRefusesConnections(t *testing.T) {
 	}
 }
 
-// TestGuardAfterDNS resolves a public name to a private address, and one to nothing.
+// TestGuardAfterDNS resolves one public name to a private address, and another one to no address.
 func TestGuardAfterDNS(t *testing.T) {
 	dns := fakeDNS(t, netip.MustParseAddr("10.0.0.7"))
 	c := newClient(t, Options{})
@@ -239,8 +239,8 @@ func TestGuardHook(t *testing.T) {
 	wantErr(t, err, millrace.ErrForbidden, "address-loopback")
 }
 
-// TestGuardWhenDNSFlips uses a name that resolves to a public address for robots.txt and the
-// first page, and to loopback after that.
+// TestGuardWhenDNSFlips uses a name that resolves to a public address for robots.txt and the first
+// page, and to loopback afterwards.
 func TestGuardWhenDNSFlips(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
 	defer inside.Close()
@@ -268,7 +268,8 @@ func TestGuardWhenDNSFlips(t *testing.T) {
 		t.Errorf("%d connections", dials.Load())
 	}
 
-	// The same with the system's dialer. The refused robots.txt does not hide the reason.
+	// The guard also works with the system's dialer. The refused robots.txt does not hide the
+	// reason.
 	c = obedient(t, Options{})
 	ip := netip.MustParseAddr("127.0.0.1")
 	c.transport.DialContext = guardedDial(false, fakeDNS(t, ip))

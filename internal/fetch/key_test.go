@@ -88,6 +88,6 @@ func TestKeyOrigins(t *testing.T) {
 		}
 	}
 	if c := new(http.Client); WithKeys(c, nil) != c {
-		t.Error("no keys make another client")
+		t.Error("without keys, the client is not returned unchanged")
 	}
 }

@@ -71,7 +71,7 @@ func TestLimitTake(t *testing.T) {
 			}
 		})})
 		defer c.CloseIdleConnections()
-		spent := errors.New("enough for today")
+		spent := errors.New("daily limit reached")
 		c.SetLimit("site.example", Limit{Take: func(context.Context) error {
 			if taken.Add(1) > 5 {
 				return spent

@@ -40,7 +40,7 @@ func TestDelayContext(t *testing.T) {
 		err := begin(ctx, p, "a.example")
 		wantErr(t, err, context.DeadlineExceeded, "turn-late")
 		if time.Since(began) != 0 {
-			t.Error("waited for nothing")
+			t.Error("waited without a need")
 		}
 		// A caller that gave up does not delay the next one.
 		ctx, cancel = context.WithCancel(t.Context())
@@ -60,7 +60,7 @@ func TestDelayContext(t *testing.T) {
 		began = time.Now()
 		wantErr(t, begin(ctx, p, "a.example"), context.DeadlineExceeded, "turn-late")
 		if time.Since(began) != 0 {
-			t.Error("waited for nothing")
+			t.Error("waited without a need")
 		}
 	})
 }
@@ -75,7 +75,7 @@ func TestDelayForgetsHosts(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		if n := len(p.hosts); n > 2*manyHosts {
-			t.Errorf("%d hosts remembered", n)
+			t.Errorf("%d hosts stored", n)
 		}
 	})
 }
@@ -136,7 +136,7 @@ func TestConcurrency(t *testing.T) {
 		}
 		wg.Wait()
 		if took := time.Since(began); most.Load() != 3 || took != 4*time.Second {
-			t.Errorf("%d at once, took %s", most.Load(), took)
+			t.Errorf("%d concurrent requests, took %s", most.Load(), took)
 		}
 		var open []*http.Response
 		began = time.Now()
@@ -336,7 +336,7 @@ func TestHostRests(t *testing.T) {
 			_, err := fetchBody(t, c, "http://site.example/")
 			wantErr(t, err, millrace.ErrUnavailable, "unavailable")
 			if asked != i+1 {
-				t.Fatalf("%d asked after %d", asked, i+1)
+				t.Fatalf("%d requests after %d", asked, i+1)
 			}
 		}
 		rest := func(failures int, wait time.Duration) {
@@ -360,7 +360,7 @@ func TestHostRests(t *testing.T) {
 				t.Error(err)
 			}
 			if fails++; asked != fails {
-				t.Errorf("%d asked, %d failed", asked, fails)
+				t.Errorf("%d requests, %d failed", asked, fails)
 			}
 		}
 		down = false

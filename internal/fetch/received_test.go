@@ -35,6 +35,6 @@ func TestReceived(t *testing.T) {
 		_ = body.Close()
 	}
 	if n := Received(strings.NewReader(text)); n != 0 {
-		t.Errorf("%d bytes of what was not decoded", n)
+		t.Errorf("%d bytes of a body that was not decoded", n)
 	}
 }

@@ -77,7 +77,7 @@ func TestRedirects(t *testing.T) {
 }
 
 func TestRedirectLeavesHTTPS(t *testing.T) {
-	plainText := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached over http") }))
+	plainText := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the server was reached over http") }))
 	defer plainText.Close()
 	secure := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/end" {
@@ -137,7 +137,7 @@ func TestRedirectCredentials(t *testing.T) {
 		"a.example:8080/port": "", "sub.a.example/sub": "", "b.example/": "", "a.example/back": "", "a.example/back2": "",
 	} {
 		if got, ok := seen[at]; !ok || got != want {
-			t.Errorf("%s got %q (asked: %t), want %q", at, got, ok, want)
+			t.Errorf("%s returned %q (request sent: %t), want %q", at, got, ok, want)
 		}
 	}
 }
@@ -148,19 +148,19 @@ func TestRedirectTarget(t *testing.T) {
 		from, to     string
 		want, reason string
 	}{
-		"200":         {code: 200, to: "/b"},
-		"304":         {code: 304, to: "/b"},
-		"300":         {code: 300, to: "/b"},
-		"301":         {code: 301, to: "/b#c", want: "http://site.example/b#c"},
-		"302":         {code: 302, to: "?q", want: "http://site.example/x/a?q"},
-		"303":         {code: 303, to: "b", want: "http://site.example/x/b"},
-		"307":         {code: 307, to: "//other.example", want: "http://other.example"},
-		"308":         {code: 308, to: "https://site.example/x/a", want: "https://site.example/x/a"},
-		"none":        {code: 301},
-		"unreadable":  {code: 301, to: "http://[x/%zz", reason: "redirect-target"},
-		"not the web": {code: 301, to: "file:///etc/passwd", reason: "redirect-target"},
-		"downgrade":   {code: 301, from: "https://site.example/", to: "http://site.example/", reason: "redirect-downgrade"},
-		"credentials": {code: 301, to: "http://hidden:secret@site.example/", reason: "redirect-target"},
+		"200":                      {code: 200, to: "/b"},
+		"304":                      {code: 304, to: "/b"},
+		"300":                      {code: 300, to: "/b"},
+		"301":                      {code: 301, to: "/b#c", want: "http://site.example/b#c"},
+		"302":                      {code: 302, to: "?q", want: "http://site.example/x/a?q"},
+		"303":                      {code: 303, to: "b", want: "http://site.example/x/b"},
+		"307":                      {code: 307, to: "//other.example", want: "http://other.example"},
+		"308":                      {code: 308, to: "https://site.example/x/a", want: "https://site.example/x/a"},
+		"none":                     {code: 301},
+		"unreadable":               {code: 301, to: "http://[x/%zz", reason: "redirect-target"},
+		"not an http or https URL": {code: 301, to: "file:///etc/passwd", reason: "redirect-target"},
+		"downgrade":                {code: 301, from: "https://site.example/", to: "http://site.example/", reason: "redirect-downgrade"},
+		"credentials":              {code: 301, to: "http://hidden:secret@site.example/", reason: "redirect-target"},
 	} {
 		if c.from == "" {
 			c.from = "http://site.example/x/a"
@@ -224,7 +224,7 @@ func TestNoRedirects(t *testing.T) {
 		u = step("http://site.example/3", "http://10.0.0.1/", nil, 15*time.Second)
 		step(u, "address-private", millrace.ErrForbidden, 15*time.Second)
 		if _, err := Do(t.Context(), followed, get(t, "http://site.example/1")); !errors.Is(err, millrace.ErrForbidden) {
-			t.Errorf("the client that was copied: %v", err)
+			t.Errorf("the original client: %v", err)
 		}
 	})
 }

@@ -93,7 +93,7 @@ func TestRobotsMatching(t *testing.T) {
 		"*":                              {"/ /x", ""},
 		"*.gif":                          {"/a.gif /a/b.gifs", "/gif"},
 		"/a**b":                          {"/ab /axxb", "/ba"},
-		"fish":                           {"", "/fish /"}, // no pattern begins like that
+		"fish":                           {"", "/fish /"}, // not a valid start of a pattern
 		"https://site.example/secret":    {"", "/secret /"},
 		"$":                              {"", "/ /x"},
 		"/$":                             {"/", "/index.html /?a"},
@@ -156,37 +156,37 @@ func TestRobotsPrecedence(t *testing.T) {
 // TestRobotsGroups tests how lines form records, and records form groups.
 func TestRobotsGroups(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{ // which of /a, /b and /c are allowed
-		"empty":                       {"", "/a /b /c"},
-		"no group":                    {"disallow: /a", "/a /b /c"},
-		"rules before the first":      {"disallow: /a\nuser-agent: *\ndisallow: /b", "/a /c"},
-		"two names":                   {"user-agent: x\nuser-agent: millrace\ndisallow: /a\nuser-agent: y\ndisallow: /b", "/b /c"},
-		"others between names":        {"user-agent: x\nsitemap: https://site.example/s\nhost: y\n\nunknown\nuser-agent: *\ndisallow: /a", "/b /c"},
-		"delay between names":         {"user-agent: millrace\ncrawl-delay: 1\nuser-agent: x\ndisallow: /a", "/b /c"},
-		"empty lines in a group":      {"user-agent: *\n\n\ndisallow: /a\n\ndisallow: /b", "/c"},
-		"own without rules":           {"user-agent: millrace\nuser-agent: *\nallow: /\nuser-agent: *\ndisallow: /a\nuser-agent: millrace", "/a /b /c"},
-		"own before all":              {"user-agent: *\ndisallow: /\nuser-agent: millrace\ndisallow: /a", "/b /c"},
-		"nothing disallowed":          {"user-agent: *\ndisallow:", "/a /b /c"},
-		"an empty rule ends names":    {"user-agent: *\ndisallow:\nuser-agent: x\ndisallow: /a", "/a /b /c"},
-		"with a version":              {"user-agent: Millrace/1.2\ndisallow: /a", "/b /c"},
-		"with more words":             {"user-agent: millrace robot\ndisallow: /a", "/b /c"},
-		"another product":             {"user-agent: millracer\ndisallow: /a\nuser-agent: mill\ndisallow: /b\nuser-agent: millrace2\ndisallow: /c", "/a /b /c"},
-		"star and words":              {"user-agent: * (all)\ndisallow: /a", "/b /c"},
-		"star in a name":              {"user-agent: *bot\ndisallow: /a", "/a /b /c"},
-		"case of names":               {"USER-AGENT: MILLRACE\nDISALLOW: /a\nDisAllow: /B", "/b /c"},
-		"white space":                 {"\t user-agent \t:\t * \t\n  disallow\t:/a \n disallow  :  /b", "/c"},
-		"comments":                    {"# all\nuser-agent: * # all\ndisallow: /a#b\ndisallow: # /c\n#disallow: /b", "/b /c"},
-		"CR":                          {"user-agent: *\rdisallow: /a\rdisallow: /b", "/c"},
-		"CRLF":                        {"user-agent: *\r\ndisallow: /a\r\n\r\ndisallow: /b\r\n", "/c"},
-		"byte order mark":             {"\ufeffuser-agent: *\ndisallow: /a", "/b /c"},
-		"no colon":                    {"user-agent *\ndisallow /a\nuser-agent: *\ndisallow: /b", "/a /c"},
-		"colon in a value":            {"user-agent: *\ndisallow: /a:b\ndisallow: /c", "/a /b"},
-		"invalid UTF-8":               {"user-agent: *\n\xff\xfe: \xff\ndisallow: /a\ndisallow: /\xff\n", "/b /c"},
-		"NUL":                         {"user-agent: *\n\x00\ndisallow: /a\ndisallow: /\x00b", "/b /c"},
-		"HTML":                        {"\n<!DOCTYPE html>\n<title>Log in</title>\nuser-agent: *\ndisallow: /", "/a /b /c"},
-		"HTML, byte order mark":       {"\ufeff<html><body>\nuser-agent: *\ndisallow: /", "/a /b /c"},
-		"both named":                  {"user-agent: *\nuser-agent: millrace\ndisallow: /a\nuser-agent: *\ndisallow: /b", "/b /c"},
-		"what is left out of a large": {"user-agent: *\ndisallow: /a\n#" + strings.Repeat("x", maxRobots) + "\ndisallow: /b", "/b /c"},
-		"the half of a line":          {"user-agent: *\n" + strings.Repeat("#", maxRobots-14-len("\ndisallow: /")) + "\ndisallow: /c/d\n", "/a /b /c"},
+		"empty":                    {"", "/a /b /c"},
+		"no group":                 {"disallow: /a", "/a /b /c"},
+		"rules before the first":   {"disallow: /a\nuser-agent: *\ndisallow: /b", "/a /c"},
+		"two names":                {"user-agent: x\nuser-agent: millrace\ndisallow: /a\nuser-agent: y\ndisallow: /b", "/b /c"},
+		"others between names":     {"user-agent: x\nsitemap: https://site.example/s\nhost: y\n\nunknown\nuser-agent: *\ndisallow: /a", "/b /c"},
+		"delay between names":      {"user-agent: millrace\ncrawl-delay: 1\nuser-agent: x\ndisallow: /a", "/b /c"},
+		"empty lines in a group":   {"user-agent: *\n\n\ndisallow: /a\n\ndisallow: /b", "/c"},
+		"own without rules":        {"user-agent: millrace\nuser-agent: *\nallow: /\nuser-agent: *\ndisallow: /a\nuser-agent: millrace", "/a /b /c"},
+		"own before all":           {"user-agent: *\ndisallow: /\nuser-agent: millrace\ndisallow: /a", "/b /c"},
+		"nothing disallowed":       {"user-agent: *\ndisallow:", "/a /b /c"},
+		"an empty rule ends names": {"user-agent: *\ndisallow:\nuser-agent: x\ndisallow: /a", "/a /b /c"},
+		"with a version":           {"user-agent: Millrace/1.2\ndisallow: /a", "/b /c"},
+		"with more words":          {"user-agent: millrace robot\ndisallow: /a", "/b /c"},
+		"another product":          {"user-agent: millracer\ndisallow: /a\nuser-agent: mill\ndisallow: /b\nuser-agent: millrace2\ndisallow: /c", "/a /b /c"},
+		"star with words after it": {"user-agent: * (all)\ndisallow: /a", "/b /c"},
+		"star in a name":           {"user-agent: *bot\ndisallow: /a", "/a /b /c"},
+		"case of names":            {"USER-AGENT: MILLRACE\nDISALLOW: /a\nDisAllow: /B", "/b /c"},
+		"white space":              {"\t user-agent \t:\t * \t\n  disallow\t:/a \n disallow  :  /b", "/c"},
+		"comments":                 {"# all\nuser-agent: * # all\ndisallow: /a#b\ndisallow: # /c\n#disallow: /b", "/b /c"},
+		"CR":                       {"user-agent: *\rdisallow: /a\rdisallow: /b", "/c"},
+		"CRLF":                     {"user-agent: *\r\ndisallow: /a\r\n\r\ndisallow: /b\r\n", "/c"},
+		"byte order mark":          {"\ufeffuser-agent: *\ndisallow: /a", "/b /c"},
+		"no colon":                 {"user-agent *\ndisallow /a\nuser-agent: *\ndisallow: /b", "/a /c"},
+		"colon in a value":         {"user-agent: *\ndisallow: /a:b\ndisallow: /c", "/a /b"},
+		"invalid UTF-8":            {"user-agent: *\n\xff\xfe: \xff\ndisallow: /a\ndisallow: /\xff\n", "/b /c"},
+		"NUL":                      {"user-agent: *\n\x00\ndisallow: /a\ndisallow: /\x00b", "/b /c"},
+		"HTML":                     {"\n<!DOCTYPE html>\n<title>Log in</title>\nuser-agent: *\ndisallow: /", "/a /b /c"},
+		"HTML, byte order mark":    {"\ufeff<html><body>\nuser-agent: *\ndisallow: /", "/a /b /c"},
+		"both named":               {"user-agent: *\nuser-agent: millrace\ndisallow: /a\nuser-agent: *\ndisallow: /b", "/b /c"},
+		"bytes after the limit":    {"user-agent: *\ndisallow: /a\n#" + strings.Repeat("x", maxRobots) + "\ndisallow: /b", "/b /c"},
+		"an incomplete line":       {"user-agent: *\n" + strings.Repeat("#", maxRobots-14-len("\ndisallow: /")) + "\ndisallow: /c/d\n", "/a /b /c"},
 	} {
 		r := ParseRobots([]byte(c.file), "millrace")
 		if got := allowedTargets(r, "/a /b /c"); got != c.want {
@@ -195,7 +195,7 @@ func TestRobotsGroups(t *testing.T) {
 	}
 	var none *Robots
 	if line, rule := none.Rule("/"); !none.Allowed("/") || line != 0 || rule != "" || none.CrawlDelay() != 0 || none.Sitemaps() != nil {
-		t.Error("nil says something")
+		t.Error("nil has rules")
 	}
 }
 
@@ -334,7 +334,7 @@ func FuzzRobots(f *testing.F) {
 				t.Fatalf("%q (anchored: %t) and %q", rule.pattern, rule.anchor, norm)
 			}
 			if normalTarget(r.rules[i].pattern, true) != r.rules[i].pattern {
-				t.Fatalf("%q is no normal form", r.rules[i].pattern)
+				t.Fatalf("%q is not in normal form", r.rules[i].pattern)
 			}
 		}
 	})
@@ -344,14 +344,14 @@ func TestFingerprint(t *testing.T) {
 	of := func(text string) string { return ParseRobots([]byte(text), "millrace").Fingerprint() }
 	one := of("User-agent: *\nDisallow: /a\n")
 	if one == "" || of("# A comment\n\nUser-agent: *\nCrawl-delay: 1\nDisallow: /a # x\nSitemap: /s.xml\n") != one {
-		t.Error("what is no rule counts")
+		t.Error("records that are not rules change the fingerprint")
 	}
 	for _, other := range []string{"", "User-agent: *\nDisallow: /b\n", "User-agent: *\nAllow: /a\n", "User-agent: *\nDisallow: /a$\n", "User-agent: *\nDisallow: /a\nAllow: /a/b\n"} {
 		if of(other) == one {
-			t.Errorf("%q is the same", other)
+			t.Errorf("%q has the same fingerprint", other)
 		}
 	}
 	if (*Robots)(nil).Fingerprint() != "" || of("User-agent: *\nDisallow:\n") != of("") {
-		t.Error("no rules have a fingerprint")
+		t.Error("a file without rules has a fingerprint")
 	}
 }

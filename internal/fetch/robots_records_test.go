@@ -22,7 +22,7 @@ func TestRobotsRecords(t *testing.T) {
 		}
 	}
 	if r := (*Robots)(nil).Records(); r != nil {
-		t.Errorf("of none: %v", r)
+		t.Errorf("without records: %v", r)
 	}
 	many := ParseRobots([]byte("a: "+strings.Repeat("x", maxOther)+"\n"+strings.Repeat("a: b\xff\n", 2*maxOthers)), "mill").Records()
 	if len(many) != maxOthers || many[0] != (RobotsRecord{"a", "b\ufffd", 2}) {

@@ -135,43 +135,43 @@ func TestRobotsAnswers(t *testing.T) {
 		answer string // response to /robots.txt
 		want   string // if empty, the page is returned; else text of the error
 	}{
-		"rules":              {head("200 x") + rules, rule},
-		"203":                {head("203 x") + rules, rule},
-		"204":                {head("204 x"), had},
-		"empty":              {head("200 x"), had},
-		"400":                {head("400 x") + rules, had},
-		"401":                {head("401 x") + rules, had},
-		"403":                {head("403 x") + rules, had},
-		"404":                {head("404 x") + rules, had},
-		"410":                {head("410 x") + rules, had},
-		"304 without a need": {head("304 x"), had},
-		"429":                {head("429 x"), "robots-unavailable"},
-		"500":                {head("500 x") + rules, "robots-unavailable"},
-		"503":                {head("503 x") + rules, "robots-unavailable"},
-		"503, long":          {head("503 x", "Retry-After: 3600\r\n"), "robots-unavailable"},
-		"no answer":          {"", "robots-unavailable"},
-		"no HTTP":            {"SSH-2.0-x\r\n", "robots-unavailable"},
-		"login wall":         {head("200 x", "Content-Type: text/plain\r\n") + "<!doctype html>\n" + rules, had},
-		"rules as HTML":      {head("200 x", "Content-Type: text/html\r\n") + rules, rule},
-		"gzip":               {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip"), rule},
-		"gzip that is none":  {head("200 x", "Content-Encoding: gzip\r\n") + rules, rule},
-		"gzip bomb":          {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules+zeros, "gzip"), rule},
-		"broken gzip":        {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip")[:20], "robots-unavailable"},
-		"10 MB":              {head("200 x") + rules + "\n" + strings.Repeat("# 34567\n", 10<<20/8), rule},
-		"10 MB, announced":   {head("200 x", "Content-Length: 104857600\r\n") + rules + "\n" + strings.Repeat("# 34567\n", 1<<20/8), rule},
-		"cut short":          {head("200 x", "Content-Length: 1000\r\n") + rules, "robots-unavailable"},
-		"digest":             {head("200 x", "Content-Digest: "+sha256Digest("other")+"\r\n") + rules, "robots-unavailable"},
-		"1 MB header":        {head("200 x", "X: "+strings.Repeat("x", 1<<20)+"\r\n") + rules, "robots-unavailable"},
-		"moved":              {to("/rules.txt"), rule},
-		"moved away":         {to("http://other.example/rules.txt"), rule},
-		"5 redirects":        {to("/hop5"), rule},
-		"6 redirects":        {to("/hop6"), had},
-		"a loop":             {to("/robots.txt"), had},
-		"a loop of two":      {to("/hop"), had},
-		"no location":        {head("302 x"), had},
-		"no web":             {to("ftp://site.example/"), had},
-		"private address":    {to("http://10.0.0.1/robots.txt"), "robots-unavailable"},
-		"300":                {head("300 x") + rules, had},
+		"rules":                           {head("200 x") + rules, rule},
+		"203":                             {head("203 x") + rules, rule},
+		"204":                             {head("204 x"), had},
+		"empty":                           {head("200 x"), had},
+		"400":                             {head("400 x") + rules, had},
+		"401":                             {head("401 x") + rules, had},
+		"403":                             {head("403 x") + rules, had},
+		"404":                             {head("404 x") + rules, had},
+		"410":                             {head("410 x") + rules, had},
+		"304 to an unconditional request": {head("304 x"), had},
+		"429":                             {head("429 x"), "robots-unavailable"},
+		"500":                             {head("500 x") + rules, "robots-unavailable"},
+		"503":                             {head("503 x") + rules, "robots-unavailable"},
+		"503, long":                       {head("503 x", "Retry-After: 3600\r\n"), "robots-unavailable"},
+		"no answer":                       {"", "robots-unavailable"},
+		"no HTTP":                         {"SSH-2.0-x\r\n", "robots-unavailable"},
+		"login wall":                      {head("200 x", "Content-Type: text/plain\r\n") + "<!doctype html>\n" + rules, had},
+		"rules as HTML":                   {head("200 x", "Content-Type: text/html\r\n") + rules, rule},
+		"gzip":                            {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip"), rule},
+		"Content-Encoding gzip without gzip data": {head("200 x", "Content-Encoding: gzip\r\n") + rules, rule},
+		"gzip bomb":                  {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules+zeros, "gzip"), rule},
+		"broken gzip":                {head("200 x", "Content-Encoding: gzip\r\n") + encode(t, rules, "gzip")[:20], "robots-unavailable"},
+		"10 MB":                      {head("200 x") + rules + "\n" + strings.Repeat("# 34567\n", 10<<20/8), rule},
+		"10 MB, with Content-Length": {head("200 x", "Content-Length: 104857600\r\n") + rules + "\n" + strings.Repeat("# 34567\n", 1<<20/8), rule},
+		"cut short":                  {head("200 x", "Content-Length: 1000\r\n") + rules, "robots-unavailable"},
+		"digest":                     {head("200 x", "Content-Digest: "+sha256Digest("other")+"\r\n") + rules, "robots-unavailable"},
+		"1 MB header":                {head("200 x", "X: "+strings.Repeat("x", 1<<20)+"\r\n") + rules, "robots-unavailable"},
+		"moved":                      {to("/rules.txt"), rule},
+		"moved away":                 {to("http://other.example/rules.txt"), rule},
+		"5 redirects":                {to("/hop5"), rule},
+		"6 redirects":                {to("/hop6"), had},
+		"a loop":                     {to("/robots.txt"), had},
+		"a loop of two":              {to("/hop"), had},
+		"no location":                {head("302 x"), had},
+		"no web":                     {to("ftp://site.example/"), had},
+		"private address":            {to("http://10.0.0.1/robots.txt"), "robots-unavailable"},
+		"300":                        {head("300 x") + rules, had},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestRobotsAnswers(t *testing.T) {
 					default:
 						wantErr(t, err, millrace.ErrUnavailable, c.want)
 						if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
-							t.Errorf("%v is more than unavailable", err)
+							t.Errorf("%v does not only wrap ErrUnavailable", err)
 						}
 					}
 					if n := cl.Stats().Requests - before; before > 0 && n > 1 {
@@ -213,7 +213,7 @@ func TestRobotsAnswers(t *testing.T) {
 					}
 				}
 				if want := map[bool]int{true: 2}[c.want == had]; pages != want {
-					t.Errorf("%d pages were asked for, want %d", pages, want)
+					t.Errorf("%d pages were requested, want %d", pages, want)
 				}
 			})
 		})

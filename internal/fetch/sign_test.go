@@ -33,7 +33,7 @@ func TestSign(t *testing.T) {
 	defer near.Close()
 	c := New(&Options{AllowPrivate: true, Sign: func(r *http.Request) error {
 		if r.Header.Get("User-Agent") == "" || r.Header.Get("Signature") != "" {
-			t.Errorf("%s is not as it is sent: %v", r.URL, r.Header)
+			t.Errorf("%s is signed before its final form: %v", r.URL, r.Header)
 		}
 		if r.URL.Path == "/no" {
 			return millrace.ErrConflict
@@ -67,7 +67,7 @@ func TestSign(t *testing.T) {
 		want = append(want, "/"+path+" for "+host+"/"+path+" "+host)
 	}
 	if !slices.Equal(seen, want) {
-		t.Errorf("seen %q\nwant %q", seen, want)
+		t.Errorf("received %q\nwant %q", seen, want)
 	}
 	if n := c.Stats().Requests; n != 4 {
 		t.Errorf("%d requests are counted", n)
@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	wrong := errors.New("it is wrong")
+	wrong := errors.New("the response is wrong")
 	c := New(&Options{AllowPrivate: true, IgnoreRobots: true, Concurrency: 1, Check: func(resp *http.Response) (func(), error) {
 		if resp.Request.URL.RawQuery == "wrong" {
 			return nil, wrong
@@ -130,7 +130,7 @@ func TestCheckBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err = ReadBody(resp, 0); (err != nil) != (want > 0) || broken != want {
-			t.Errorf("%s: %v, told %d times, want %d", path, err, broken, want)
+			t.Errorf("%s: %v, broken was called %d times, want %d", path, err, broken, want)
 		}
 	}
 }

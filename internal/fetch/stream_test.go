@@ -26,7 +26,7 @@ func TestStream(t *testing.T) {
 	}{
 		{"goes on", 50 * time.Second, time.Minute, millrace.ErrTooLarge, 1000, "body-size"},
 		{"falls silent", 61 * time.Second, time.Minute, millrace.ErrUnavailable, 10, "timeout-idle"},
-		{"as any other", 31 * time.Second, 0, millrace.ErrUnavailable, 10, "timeout-idle"},
+		{"without Stream", 31 * time.Second, 0, millrace.ErrUnavailable, 10, "timeout-idle"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newClient(t, Options{AllowPrivate: true, Dial: raw(t, func(conn net.Conn, _ *http.Request) {

@@ -73,7 +73,7 @@ func TestUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(tr.CloseIdleConnections)
-	// Every request goes to the one server, whatever host it names.
+	// Every request goes to the configured server, whatever host it names.
 	resp, err := tr.RoundTrip(get(t, "http://169.254.169.254/latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -83,9 +83,9 @@ func TestUpstream(t *testing.T) {
 	}
 	if resp, err := tr.RoundTrip(get(t, srv.URL+"/slow")); err == nil {
 		resp.Body.Close()
-		t.Error("a server that does not answer has answered")
+		t.Error("a server that never responds has responded")
 	} else if !IsTimeout(err) {
-		t.Errorf("no timeout: %v", err)
+		t.Errorf("not a timeout: %v", err)
 	}
 	for raw, want := range map[string]string{"ftp://x.test/": "bad-scheme", "http://u:p@x.test/": "url-credentials", "http:///x": "bad-url"} {
 		if _, err := Upstream(parsed(t, raw), nil); millrace.ErrorCode(err) != want {
@@ -103,6 +103,6 @@ func TestUpstream(t *testing.T) {
 	}
 	wantErr(t, err, millrace.ErrForbidden, "address-metadata")
 	if IsTimeout(err) {
-		t.Error("a refusal is no timeout")
+		t.Error("a refused address counts as a timeout")
 	}
 }

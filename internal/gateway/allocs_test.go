@@ -18,6 +18,6 @@ func TestAllocs(t *testing.T) {
 		g.ServeHTTP(w, r)
 	})
 	if w.status != http.StatusNotModified || n > 1 {
-		t.Errorf("%d takes %v allocations", w.status, n)
+		t.Errorf("a response with status %d takes %v allocations", w.status, n)
 	}
 }

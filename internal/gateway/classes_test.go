@@ -154,7 +154,7 @@ func TestClasses(t *testing.T) {
 			}
 		}
 		if c.signed == "" && agents.asked > 0 {
-			t.Errorf("%v: signatures are looked for that are not there", c.rules)
+			t.Errorf("%v: requests without a signature are verified", c.rules)
 		}
 		// The documents with the terms are public.
 		for _, target := range []string{"/robots.txt", "/healthz", "/readyz", "/license.xml", "/.well-known/arc-policy.json", "/llm-policy.json"} {
@@ -200,9 +200,9 @@ func TestForgedAddress(t *testing.T) {
 		from    string
 		want    int
 	}{
-		"no proxy is trusted": {nil, nowhere, 403},
-		"it is no proxy":      {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, nowhere, 403},
-		"a proxy says so":     {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "10.1.1.1", 200},
+		"no trusted proxy":             {nil, nowhere, 403},
+		"not a trusted proxy":          {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, nowhere, 403},
+		"address from a trusted proxy": {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "10.1.1.1", 200},
 	} {
 		o.Access.Proxies = c.proxies
 		w := visitor(t, o)(c.from, "GPTBot/1.2", "/a/", "X-Forwarded-For", theirs, "Forwarded", "for="+theirs, "X-Real-IP", theirs)
@@ -212,7 +212,7 @@ func TestForgedAddress(t *testing.T) {
 	}
 	o.Access.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	if w := visitor(t, o)("10.1.1.1", "GPTBot/1.2", "/a/", "X-Forwarded-For", theirs+", "+nowhere); w.Code != 403 {
-		t.Errorf("what the client has written before the proxy: %d", w.Code)
+		t.Errorf("an address that the client itself sent: %d", w.Code)
 	}
 }
 

@@ -57,7 +57,7 @@ func TestDashboard(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.method, tt.path, h)
 		}
 		if !its && h.Get("X-Robots-Tag") != "" {
-			t.Errorf("%s %s is the dashboard's", tt.method, tt.path)
+			t.Errorf("%s %s was served by the dashboard", tt.method, tt.path)
 		}
 	}
 	w := httptest.NewRecorder()

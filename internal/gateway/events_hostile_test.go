@@ -21,7 +21,7 @@ func TestEventsOfManyNames(t *testing.T) {
 	for i := range n {
 		bot := g.o.Access.Bots.Identify("Name" + strconv.Itoa(i) + "Bot/1.0 (+https://bot.example/)")
 		if bot == nil {
-			t.Fatalf("number %d is no machine", i)
+			t.Fatalf("user agent %d is not identified as a bot", i)
 		}
 		found[bot] = true
 	}

@@ -72,26 +72,26 @@ func TestEvents(t *testing.T) {
 		{"a part of a list", "GET", "/notes", []string{"Range", "bytes=0-1"}, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes", Status: 206, Cached: true}},
 		{"discovery", "GET", "/.well-known/notes", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointDiscovery, Path: "/.well-known/notes", Status: 200}},
 		{"a search", "GET", "/notes?q=Home", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Query: "Home", Results: 1, Status: 200}},
-		{"one that finds nothing", "GET", "/notes?q=nothing", []string{"X-OpenFeeder-Intent", "look"}, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Query: "nothing", Intent: "look", Status: 200}},
+		{"a search without results", "GET", "/notes?q=nothing", []string{"X-OpenFeeder-Intent", "look"}, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Query: "nothing", Intent: "look", Status: 200}},
 		{"no search", "GET", "/notes?q=", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointSearch, Path: "/notes", Status: 400}},
 		{"a page by query", "GET", "/notes?url=/a/", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
-		{"the rest of it", "GET", "/notes?url=/a/&rest", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, HTML: -1}},
+		{"the continuation of a page", "GET", "/notes?url=/a/&rest", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/a/", Status: 200, HTML: -1}},
 		{"no page", "GET", "/notes?url=/hidden", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/hidden", Status: 404}},
 		{"no document", "GET", "/notes/none?x=1", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/notes/none", Status: 404}},
-		{"a document that is gone", "GET", "/notes/gone", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/notes/gone", Status: 410}},
+		{"a withdrawn document", "GET", "/notes/gone", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointFetch, Path: "/notes/gone", Status: 410}},
 		{"a failure", "GET", "/notes/broken", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes/broken", Status: 500}},
 		{"a panic", "GET", "/notes/panic", nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes/panic", Status: 500}},
-		{"a method that is none", "POST", "/llm-pages.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointIndex, Path: "/llm-pages.json", Status: 405}},
+		{"an unknown method", "POST", "/llm-pages.json", nil, store.Event{Protocol: tct, Endpoint: store.EndpointIndex, Path: "/llm-pages.json", Status: 405}},
 		{"a page", "GET", "/a/?utm=1", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/a/", Status: 200}},
-		{"a page that is not there", "GET", "/none?x", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/none", Status: 404}},
+		{"a missing page", "GET", "/none?x", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/none", Status: 404}},
 		{"a redirect", "GET", "/a", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/a", Status: 301}},
 		{"a file", "GET", "/style.css", nil, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/style.css", Status: 200}},
 		{"robots.txt", "GET", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
-		{"its head alone", "HEAD", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
-		{"a part of it", "GET", "/robots.txt", []string{"Range", "bytes=0-9"}, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 206}},
+		{"a HEAD", "HEAD", "/robots.txt", nil, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 200}},
+		{"a range", "GET", "/robots.txt", []string{"Range", "bytes=0-9"}, store.Event{Protocol: "site", Endpoint: store.EndpointDiscovery, Path: "/robots.txt", Status: 206}},
 		{"a key in the path", "GET", "/x/" + key, nil, store.Event{Protocol: "html", Endpoint: store.EndpointFetch, Path: "/(a key)", Status: 400}},
 		{"a key in the query", "GET", "/notes?q=" + key, nil, store.Event{Protocol: notesProtocol, Endpoint: store.EndpointIndex, Path: "/notes", Status: 400}},
-		{"a key as the intent", "GET", "/none.json", []string{"X-OpenFeeder-Intent", key}, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/none.json", Status: 404}},
+		{"a key in the intent", "GET", "/none.json", []string{"X-OpenFeeder-Intent", key}, store.Event{Protocol: "html", Endpoint: store.EndpointFile, Path: "/none.json", Status: 404}},
 	} {
 		before := time.Now()
 		w := ask(g, tt.method, tt.target, append(tt.fields, "User-Agent", gptBot)...)
@@ -148,7 +148,7 @@ func TestEventSizes(t *testing.T) {
 	}
 	ask(g, "GET", "/llm-pages.json", "If-None-Match", "*", "User-Agent", gptBot)
 	if unmodified := eventLog.last()[0]; unmodified.Status != 304 || unmodified.Results != list.Results || unmodified.Results == 0 {
-		t.Errorf("a list that stands names its pages: %+v", unmodified)
+		t.Errorf("the event of an unchanged list counts its pages: %+v", unmodified)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestNoEvents(t *testing.T) {
 	}
 }
 
-// A millrace client on this machine is the owner's. One elsewhere, or behind a proxy that is not
-// trusted, is like any other.
+// A millrace client on this machine counts as the owner. A client elsewhere, or behind an
+// untrusted proxy, counts as any other client.
 func TestEventsOfOwnClients(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, agent, forwarded, trusted string
@@ -244,7 +244,7 @@ func TestEventsOfClasses(t *testing.T) {
 		}
 	}
 	if signed.asked != 4 {
-		t.Errorf("%d signatures were looked at", signed.asked)
+		t.Errorf("%d signatures were verified", signed.asked)
 	}
 }
 

@@ -18,6 +18,6 @@ func TestLastModifiedIsNeverAhead(t *testing.T) {
 		t.Errorf("%d with its validator", again.Code)
 	}
 	if at := ask(g, "GET", "/b.html").Header().Get("Last-Modified"); at == "" {
-		t.Error("a file of the past has no date")
+		t.Error("a file with a past time has no date")
 	}
 }

@@ -100,8 +100,8 @@ func TestReadyMeanwhile(t *testing.T) {
 	}
 }
 
-// If the first edition is published when the documents have been searched, the request is not
-// told that its document does not exist.
+// If the first edition is published after the documents were searched, the response is not that
+// the document does not exist.
 func TestReadyAfterSearch(t *testing.T) {
 	var g *Gateway
 	files := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -144,7 +144,7 @@ func TestMissingArtifact(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := ask(g, "GET", "/llm-pages.json"); w.Code != 200 {
-		t.Errorf("the list, made again: %d", w.Code)
+		t.Errorf("the list after rebuilding: %d", w.Code)
 	}
 	if w := ask(g, "GET", "/readyz"); w.Body.String() != "ready\n" {
 		t.Errorf("ready: %s", w.Body)
@@ -178,7 +178,7 @@ func TestPagesWithLinks(t *testing.T) {
 	before, _, _ := strings.Cut(etag, "~")
 	for _, tag := range []string{before + `"`, "W/" + before + `"`, before + `~old"`, `"x"`} {
 		if w := ask(g, "GET", "/a/", "If-None-Match", tag, "If-Modified-Since", past.Format(http.TimeFormat)); w.Code != 200 {
-			t.Errorf("%s: %d: a page without these links is not this page", tag, w.Code)
+			t.Errorf("%s: %d: the validator of a page with other links matched", tag, w.Code)
 		}
 	}
 	for _, c := range []struct {
@@ -299,13 +299,13 @@ func TestBasesWithPaths(t *testing.T) {
 	}
 	// TCT draft-01, section 1.4.1: the lists are discovered from the root of the origin.
 	if w := ask(g, "HEAD", "/"); w.Header().Get("Location") != "/blog/" {
-		t.Errorf("the root leads to %q", w.Header().Get("Location"))
+		t.Errorf("the root links to %q", w.Header().Get("Location"))
 	}
 	if w := ask(g, "GET", "/blog/"); !strings.Contains(strings.Join(w.Header()["Link"], ","), "</do%20cs/llm-pages.json>") {
 		t.Errorf("%v", w.Header())
 	}
 	if _, err := New(nil, &Options{Base: "http://[bad"}); !errors.Is(err, millrace.ErrInvalid) {
-		t.Errorf("bad base: %v", err)
+		t.Errorf("invalid base: %v", err)
 	}
 }
 
@@ -357,7 +357,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %d %s %v", target, w.Code, w.Body, err)
 		}
 		if strings.Contains(w.Body.String(), "secret") || strings.Contains(fmt.Sprint(w.Header()), "secret") {
-			t.Errorf("%s: tells the inside: %s", target, w.Body)
+			t.Errorf("%s: reveals internal details: %s", target, w.Body)
 		}
 		if logged := strings.Contains(log.String(), "secret"); logged != (want >= 500) {
 			t.Errorf("%s: log %q", target, log.String())

@@ -23,17 +23,17 @@ func TestInside(t *testing.T) {
 	}
 	for range 20 {
 		if got := ask(inside, key); got != http.StatusOK {
-			t.Fatalf("the owner gets %d", got)
+			t.Fatalf("a request of the owner: %d", got)
 		}
 	}
 	if got := ask(inside, ""); got != http.StatusUnauthorized {
-		t.Errorf("without the key, %d", got)
+		t.Errorf("without the key: %d", got)
 	}
 	if got := ask(g, key); got != http.StatusUnauthorized {
-		t.Errorf("somebody else with the owner's key gets %d", got)
+		t.Errorf("another client with the owner's key: %d", got)
 	}
 	open := setup{o: Options{Access: access.Options{Rate: 1}}}.gateway(t)
 	if _, key := open.Inside(); key != "" {
-		t.Error("a key is made where there are none")
+		t.Error("a key is created for a site without keys")
 	}
 }

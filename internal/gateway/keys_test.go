@@ -81,7 +81,7 @@ func TestContentNeedsKey(t *testing.T) {
 		{"another word", "Bearer secret", 401, `error="invalid_token", error_description="a key starts with mill_`},
 		{"expired", "Bearer " + k.expired, 401, `error_description="the key has expired"`},
 		{"revoked", "Bearer " + k.revoked, 401, `error_description="the key is revoked"`},
-		{"without the right", "Bearer " + k.update, 403, `error="insufficient_scope", scope="read"`},
+		{"without the scope", "Bearer " + k.update, 403, `error="insufficient_scope", scope="read"`},
 		{"two keys", "Bearer " + k.not + ", Bearer " + k.read, 400, `error="invalid_request"`},
 		{"trailing", "Bearer " + k.read + " x", 401, "invalid_token"},
 	} {
@@ -96,7 +96,7 @@ func TestContentNeedsKey(t *testing.T) {
 					t.Errorf("%s: %s %s: %d %v", c.name, method, target, w.Code, h)
 				}
 				if h.Get("Cache-Control") != "no-store" || h.Get("Vary") != "Authorization" || h.Get("Access-Control-Allow-Origin") != "" || h.Get("ETag") != "" {
-					t.Errorf("%s: %s %s: an error that others may see: %v", c.name, method, target, h)
+					t.Errorf("%s: %s %s: other origins may read the error: %v", c.name, method, target, h)
 				}
 				if strings.Contains(w.Body.String()+fmt.Sprint(h), k.read[8:20]) {
 					t.Errorf("%s: the key is repeated: %s", c.name, w.Body)
@@ -112,7 +112,7 @@ func TestContentNeedsKey(t *testing.T) {
 		}
 	}
 	if n.finds.Load() != 0 {
-		t.Errorf("%d searches for strangers", n.finds.Load())
+		t.Errorf("%d searches for clients without a key", n.finds.Load())
 	}
 	for target, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/": 200, "/robots.txt": 200, "/.well-known/notes?x=1": 200} {
 		if w := ask(g, "GET", target); w.Code != want {
@@ -150,7 +150,7 @@ func TestKeyOpensContent(t *testing.T) {
 					if !strings.Contains(control, "private") || strings.Contains(control, "public") || strings.Contains(control, "s-maxage") ||
 						len(h["Vary"]) != 1 || !strings.Contains(h.Get("Vary"), "Authorization") || !strings.Contains(h.Get("Vary"), "Accept-Encoding") ||
 						h.Get("Access-Control-Allow-Origin") != "" {
-						t.Errorf("%s: caches may share it: %v", target, h)
+						t.Errorf("%s: shared caches may store it: %v", target, h)
 					}
 				}
 				// A cached response also needs a key.
@@ -223,7 +223,7 @@ func TestKeyInURL(t *testing.T) {
 		}
 	}
 	if w := ask(g, k.read, "/notes", "Authorization", "Bearer "+k.read); w.Code != 405 {
-		t.Errorf("as a method: %d", w.Code)
+		t.Errorf("a key as the method: %d", w.Code)
 	}
 	g.requests.flush()
 	if logged := access.String() + log.String(); strings.Contains(logged, k.read[10:30]) || !strings.Contains(logged, `/(a\x20key)`) {
@@ -291,7 +291,7 @@ func TestStrangersMakeNobodyLook(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.target, w.Code, c.status)
 		}
 		if asked := n.asked.Load() - before; asked != c.finds {
-			t.Errorf("%s with %.10q: the protocol is asked %d times, want %d", c.target, c.field, asked, c.finds)
+			t.Errorf("%s with %.10q: the protocol is called %d times, want %d", c.target, c.field, asked, c.finds)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestUpdates(t *testing.T) {
 	o := Options{Access: access.Options{Keys: k}, Update: func(_ context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		calls = append(calls, call{urls, gone})
 		if slices.Contains(urls, "/bad") {
-			return millrace.Counts{}, &millrace.RequestError{Status: 400, Code: "BAD", Text: "/bad is no page"}
+			return millrace.Counts{}, &millrace.RequestError{Status: 400, Code: "BAD", Text: "/bad is not a page"}
 		}
 		return millrace.Counts{Updated: len(urls)}, nil
 	}}
@@ -347,12 +347,12 @@ func TestUpdates(t *testing.T) {
 			t.Errorf("%v", calls)
 		}
 		if g.guard.Active() != 0 || g.guard.Listening() != 0 {
-			t.Errorf("%d active, %d listen", g.guard.Active(), g.guard.Listening())
+			t.Errorf("%d active requests, %d streams", g.guard.Active(), g.guard.Listening())
 		}
 	}
 	g := setup{protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)
 	if w := ask(g, "POST", "/notes/update", "Authorization", "Bearer "+k.both); w.Code != 503 {
-		t.Errorf("a site that takes no updates: %d", w.Code)
+		t.Errorf("a site that accepts no updates: %d", w.Code)
 	}
 }
 
@@ -372,10 +372,10 @@ func TestStream(t *testing.T) {
 		streams = append(streams, res)
 	}
 	if res, body := get(t, "http://"+address+"/notes/events"); res.StatusCode != http.StatusServiceUnavailable || !strings.HasPrefix(body, `{"notes":`) || res.Header.Get("Retry-After") == "" {
-		t.Errorf("one too many: %s %s", res.Status, body)
+		t.Errorf("one stream too many: %s %s", res.Status, body)
 	}
 	if res, _ := get(t, "http://"+address+"/notes"); res.StatusCode != http.StatusOK {
-		t.Errorf("streams take the places of others: %s", res.Status)
+		t.Errorf("streams take the slots of other requests: %s", res.Status)
 	}
 	time.Sleep(300 * time.Millisecond) // longer than every limit
 	at.mu.Lock()

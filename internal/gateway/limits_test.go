@@ -63,7 +63,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("another port is the same client: %d", w.Code)
 	}
 	if w := from(a, "/notes", "X-Forwarded-For", "198.51.100.1", "Forwarded", "for=198.51.100.1", "X-Real-IP", "198.51.100.1"); w.Code != 429 {
-		t.Errorf("a client names itself: %d", w.Code)
+		t.Errorf("a client that sends its own X-Forwarded-For: %d", w.Code)
 	}
 	if w := from(b, "/notes"); w.Code != 200 {
 		t.Errorf("another client: %d", w.Code)

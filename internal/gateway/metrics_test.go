@@ -107,13 +107,13 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	if requests != 6 {
-		t.Errorf("%v requests are counted, of 6 that are visits", requests)
+		t.Errorf("%v requests are counted, want 6", requests)
 	}
 	if age := got["millrace_source_scan_age_seconds"]; age < 59 || age > 120 {
-		t.Errorf("the last look was %v s ago", age)
+		t.Errorf("the last scan was %v s ago", age)
 	}
 	if got["go_goroutines"] == 0 || got["process_start_time_seconds"] == 0 {
-		t.Error("nothing is said of the process")
+		t.Error("the metrics of the process are missing")
 	}
 
 	// The next gateway continues the counts.
@@ -121,7 +121,7 @@ func TestMetrics(t *testing.T) {
 	next := s.gateway(t)
 	ask(next, "GET", "/a/llm.json", "User-Agent", gptBot)
 	if n := scrape(t, next)[`millrace_requests_total{bot="openai",endpoint="fetch",outcome="sent",protocol="tct-01"}`]; n != 4 {
-		t.Errorf("after a change of gateways, %v", n)
+		t.Errorf("after a gateway was replaced: %v", n)
 	}
 }
 
@@ -175,13 +175,13 @@ func TestMetricsAreNear(t *testing.T) {
 	old.RemoteAddr, old.Proto, old.ProtoMinor = "127.0.0.1:1", "HTTP/1.0", 0
 	w := httptest.NewRecorder()
 	if g.ServeHTTP(w, old); w.Code != 404 {
-		t.Errorf("by a proxy that says nothing of itself: %d", w.Code)
+		t.Errorf("through a proxy that adds no header fields: %d", w.Code)
 	}
 	if w := fromHere(setup{}.gateway(t), "/metrics"); w.Code != 404 {
 		t.Errorf("without metrics: %d", w.Code)
 	}
 	if w := ask(g, "GET", "/robots.txt"); strings.Contains(w.Body.String(), "metrics") {
-		t.Errorf("robots.txt names them: %s", w.Body)
+		t.Errorf("robots.txt names the metrics: %s", w.Body)
 	}
 }
 

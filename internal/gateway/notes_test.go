@@ -55,7 +55,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	case r.URL.Path == "/notes" && query.Has("q"):
 		n.finds.Add(1)
 		if query.Get("q") == "" {
-			return nil, &millrace.RequestError{Status: 400, Code: "NO_WORD", Text: "say a word"}
+			return nil, &millrace.RequestError{Status: 400, Code: "NO_WORD", Text: "the query is empty"}
 		}
 		if query.Get("q") == "slow" && n.slow != nil {
 			select {
@@ -79,7 +79,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	case r.URL.Path == "/notes" && query.Has("url"):
 		p, err := v.Page(ctx, millrace.Ref{URL: query.Get("url")})
 		if errors.Is(err, millrace.ErrNotFound) {
-			return nil, &millrace.RequestError{Status: 404, Code: "NO_PAGE", Text: "there is no such page", Page: query.Get("url")}
+			return nil, &millrace.RequestError{Status: 404, Code: "NO_PAGE", Text: "page not found", Page: query.Get("url")}
 		}
 		if err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 		}
 		d.PageCount = int64(v.Site().Pages)
 	case r.URL.Path == "/notes/gone":
-		return nil, &millrace.RequestError{Status: 410, Code: "GONE", Text: "it was here once"}
+		return nil, &millrace.RequestError{Status: 410, Code: "GONE", Text: "the page was deleted"}
 	case r.URL.Path == "/notes/broken":
 		return nil, errors.New("secret error")
 	case r.URL.Path == "/notes/panic":
@@ -176,7 +176,7 @@ func (n *notes) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live
 	}
 	after, err := strconv.ParseUint(cmp.Or(r.URL.Query().Get("after"), "0"), 10, 64)
 	if err != nil {
-		return &millrace.RequestError{Status: 400, Code: "NO_NUMBER", Text: "after is a number"}
+		return &millrace.RequestError{Status: 400, Code: "NO_NUMBER", Text: "after is not a number"}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Access-Control-Allow-Origin", "*")

@@ -86,14 +86,14 @@ func TestForms(t *testing.T) {
 					want = html // no client has the key, so all get the page
 				}
 				if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
-					t.Fatalf("asked for the form %d times: %d %.60q", i+1, w.Code, w.Body)
+					t.Fatalf("request %d for the form: %d %.60q", i+1, w.Code, w.Body)
 				}
 				if vary := strings.Join(w.Header()["Vary"], ","); !strings.Contains(vary, "Accept") {
 					t.Errorf("Vary: %s", vary)
 				}
 				w = ask(g, http.MethodGet, "/a/", "Accept", "text/html")
 				if !strings.Contains(w.Body.String(), html) || !slices.Contains(w.Header()["Vary"], "Accept, Accept-Encoding") {
-					t.Fatalf("asked for the page: %.60q, Vary: %q", w.Body, w.Header()["Vary"])
+					t.Fatalf("request for the page: %.60q, Vary: %q", w.Body, w.Header()["Vary"])
 				}
 			}
 			if n := writes.Load(); n > 1 {
@@ -110,7 +110,7 @@ func TestForms(t *testing.T) {
 					t.Errorf("with its validator: %d", w.Code)
 				}
 				if w := ask(g, http.MethodGet, "/a/form"); w.Header().Get("Cache-Control") == "private" || !strings.HasPrefix(w.Body.String(), form) {
-					t.Errorf("at its own name: %v", w.Header())
+					t.Errorf("at its own URL: %v", w.Header())
 				}
 			}
 			for _, accept := range []string{formType, "text/html", formType} {

@@ -45,7 +45,7 @@ func TestOwnNames(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", at, w.Code, w.Body, want)
 		}
 		if w := ask(noFiles, "GET", at); w.Code != 200 || w.Body.String() != "ours" {
-			t.Errorf("%s of a site without: %d %q", at, w.Code, w.Body)
+			t.Errorf("%s of a site without such a file: %d %q", at, w.Code, w.Body)
 		}
 	}
 	if w := ask(g, "HEAD", "/llms.txt"); w.Code != 200 || w.Header().Get("Content-Length") != "6" {
@@ -75,8 +75,8 @@ func TestOwnNamesInFront(t *testing.T) {
 		want   string
 	}{
 		{"a file", 200, "text/plain", "theirs"},
-		{"of no type that anybody knows", 200, "application/octet-stream", "theirs"},
-		{"a page for everything", 200, "text/html; charset=utf-8", "ours"},
+		{"of an unknown type", 200, "application/octet-stream", "theirs"},
+		{"a page for every path", 200, "text/html; charset=utf-8", "ours"},
 		{"none", 404, "text/plain", "ours"},
 		{"elsewhere", 302, "text/plain", "ours"},
 		{"a failure", 500, "text/plain", "ours"},
@@ -93,7 +93,7 @@ func TestOwnNamesInFront(t *testing.T) {
 				}
 			}
 			if n := asked.Load(); n != 1 {
-				t.Errorf("it was asked %d times", n)
+				t.Errorf("the server got %d requests", n)
 			}
 		})
 	}

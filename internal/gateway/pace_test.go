@@ -65,7 +65,7 @@ func TestFilesRate(t *testing.T) {
 					_, took := get(g, "GET", "/llm-pages.json", fmt.Sprintf("192.0.2.%d", 8+i))
 					// Only the last of the clients takes the full time.
 					if want := expect(c.two); took > want+2*time.Second || took < want-2*time.Second-time.Duration(float64(2)*float64(time.Second)) {
-						t.Errorf("two: %v, want %v", took, want)
+						t.Errorf("two clients: %v, want %v", took, want)
 					}
 				})
 			}
@@ -97,7 +97,7 @@ func TestFilesPlaces(t *testing.T) {
 		}
 		synctest.Wait()
 		if w := ask(g, "GET", "/llm-pages.json"); w.Code != 429 || w.Header().Get("Retry-After") == "" || w.Header().Get("Content-Digest") != "" {
-			t.Errorf("a third: %d %v", w.Code, w.Header())
+			t.Errorf("a third download: %d %v", w.Code, w.Header())
 		}
 		if w := ask(g, "GET", "/p1/llm.json"); w.Code != 200 {
 			t.Errorf("a page: %d", w.Code)
@@ -105,7 +105,7 @@ func TestFilesPlaces(t *testing.T) {
 		leave()
 		slow.Wait()
 		if w := ask(g, "HEAD", "/llm-pages.json"); w.Code != 200 {
-			t.Errorf("after they have left: %d", w.Code)
+			t.Errorf("after they have disconnected: %d", w.Code)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestFilesFlood(t *testing.T) {
 		}
 		synctest.Wait()
 		if refused.Load() != 92 {
-			t.Errorf("one client with 100 downloads was refused %d times, want 92 (8 of 16 places)", refused.Load())
+			t.Errorf("one client with 100 downloads was refused %d times, want 92 (8 of 16 slots)", refused.Load())
 		}
 		leave()
 		flood.Wait()

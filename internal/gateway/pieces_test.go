@@ -69,14 +69,14 @@ func TestProxyPieces(t *testing.T) {
 			for piece := range slices.Chunk(noise[:size], flush) {
 				got := make([]byte, len(piece))
 				if _, err := io.ReadFull(resp.Body, got); err != nil || !bytes.Equal(got, piece) {
-					t.Errorf("%d bytes by %d: %v", size, flush, err)
+					t.Errorf("%d bytes in pieces of %d: %v", size, flush, err)
 				}
 				if flush < size {
 					next <- true // the piece has arrived before the next one is sent
 				}
 			}
 			if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) > 0 {
-				t.Errorf("%d bytes by %d: %d more, %v", size, flush, len(rest), err)
+				t.Errorf("%d bytes in pieces of %d: %d more, %v", size, flush, len(rest), err)
 			}
 			_ = resp.Body.Close()
 		}

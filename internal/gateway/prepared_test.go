@@ -130,7 +130,7 @@ func TestPreparedChanges(t *testing.T) {
 				t.Fatalf("version %d in %s: %q", i, c, got)
 			}
 			if of, had := seen[tag]; had && of != html+c {
-				t.Fatalf("validator %s is of %q and of %q", tag, of, html+c)
+				t.Fatalf("%q and %q have the same validator %[1]s", tag, of, html+c)
 			}
 			seen[tag] = html + c
 		}

@@ -108,7 +108,7 @@ func TestProxyPaths(t *testing.T) {
 		asked := site.take()
 		if !strings.HasPrefix(c.want, "/") {
 			if status != c.want || len(asked) != 0 || strings.Contains(got, "the site") {
-				t.Errorf("%q: %s, want %s; the site's server was asked for %q", c.target, status, c.want, asked)
+				t.Errorf("%q: %s, want %s; the site's server received %q", c.target, status, c.want, asked)
 			}
 			continue
 		}
@@ -147,36 +147,36 @@ func TestProxySmuggling(t *testing.T) {
 		status  string   // of the first response; "" = any
 		asked   []string // nil = nothing
 	}{
-		"a body":                 {head + "Content-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
-		"chunks":                 {head + "Transfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\n\r\n" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
-		"a request in a body":    {head + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(inner)) + inner + last, "200", []string{fmt.Sprintf("POST /up %q", inner), "GET /last"}},
-		"both lengths, chunks":   {head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(inner), inner) + last, "", []string{fmt.Sprintf("POST /up %q", inner)}},
-		"both lengths, no chunk": {head + "Transfer-Encoding: chunked\r\nContent-Length: 43\r\n\r\n0\r\n\r\n" + last, "", []string{"POST /up"}},
-		"two lengths":            {head + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello" + last, "400", nil},
-		"a list of lengths":      {head + "Content-Length: 5, 5\r\n\r\nhello" + last, "400", nil},
-		"a signed length":        {head + "Content-Length: +5\r\n\r\nhello" + last, "400", nil},
-		"a hexadecimal length":   {head + "Content-Length: 0x5\r\n\r\nhello" + last, "400", nil},
-		"an unknown coding":      {head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + last, "501", nil},
-		"two codings":            {head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + last, "501", nil},
-		"coding fields":          {head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + last, "501", nil},
-		"a space in a name":      {head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + last, "400", nil},
-		"a tab in a coding":      {head + "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n" + last, "400", nil},
-		"a line that begins":     {"POST /up HTTP/1.1\r\n Content-Length: 5\r\nHost: x.test\r\n\r\nhello" + last, "400", nil},
-		"a NUL in a value":       {head + "X: a\x00b\r\n\r\n" + last, "400", nil},
-		"a CR in a value":        {head + "X: a\rTransfer-Encoding: chunked\r\n\r\n" + last, "400", nil},
-		"a negative chunk":       {head + "Transfer-Encoding: chunked\r\n\r\n-1\r\nx\r\n0\r\n\r\n" + last, "", nil},
-		"a huge chunk":           {head + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n" + last, "", nil},
-		"a prefixed chunk":       {head + "Transfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n" + last, "", nil},
-		"a chunk without an end": {head + "Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n" + last, "", nil},
-		"two hosts":              {"GET /up HTTP/1.1\r\nHost: x.test\r\nHost: evil.test\r\n\r\n" + last, "400", nil},
-		"no host":                {"GET /up HTTP/1.1\r\n\r\n" + last, "400", nil},
-		"another version":        {"GET /up HTTP/9.1\r\nHost: x.test\r\n\r\n" + last, "505", nil},
-		"none at all":            {"GET /up\r\n\r\n" + last, "400", nil},
-		"hidden by Connection":   {head + "Connection: Content-Length, keep-alive\r\nContent-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
-		"HTTP/2 asked for":       {"GET /up HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n" + last, "200", []string{"GET /up", "GET /last"}},
-		"HTTP/2 at once":         {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", nil},
-		"a tunnel":               {"CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x.test\r\n\r\n" + last, "", nil},
-		"a mirror":               {"TRACE /up HTTP/1.1\r\nHost: x.test\r\nCookie: s=1\r\nConnection: close\r\n\r\n", "501", nil},
+		"a body":                  {head + "Content-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
+		"chunks":                  {head + "Transfer-Encoding: chunked\r\n\r\n5;x=y\r\nhello\r\n0\r\n\r\n" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
+		"a request in a body":     {head + fmt.Sprintf("Content-Length: %d\r\n\r\n", len(inner)) + inner + last, "200", []string{fmt.Sprintf("POST /up %q", inner), "GET /last"}},
+		"both lengths, chunks":    {head + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(inner), inner) + last, "", []string{fmt.Sprintf("POST /up %q", inner)}},
+		"both lengths, no chunk":  {head + "Transfer-Encoding: chunked\r\nContent-Length: 43\r\n\r\n0\r\n\r\n" + last, "", []string{"POST /up"}},
+		"two lengths":             {head + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello" + last, "400", nil},
+		"a list of lengths":       {head + "Content-Length: 5, 5\r\n\r\nhello" + last, "400", nil},
+		"a signed length":         {head + "Content-Length: +5\r\n\r\nhello" + last, "400", nil},
+		"a hexadecimal length":    {head + "Content-Length: 0x5\r\n\r\nhello" + last, "400", nil},
+		"an unknown coding":       {head + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + last, "501", nil},
+		"two codings":             {head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + last, "501", nil},
+		"coding fields":           {head + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + last, "501", nil},
+		"a space in a name":       {head + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + last, "400", nil},
+		"a tab in a coding":       {head + "Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n" + last, "400", nil},
+		"a line that begins":      {"POST /up HTTP/1.1\r\n Content-Length: 5\r\nHost: x.test\r\n\r\nhello" + last, "400", nil},
+		"a NUL in a value":        {head + "X: a\x00b\r\n\r\n" + last, "400", nil},
+		"a CR in a value":         {head + "X: a\rTransfer-Encoding: chunked\r\n\r\n" + last, "400", nil},
+		"a negative chunk":        {head + "Transfer-Encoding: chunked\r\n\r\n-1\r\nx\r\n0\r\n\r\n" + last, "", nil},
+		"a huge chunk":            {head + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nx\r\n0\r\n\r\n" + last, "", nil},
+		"a prefixed chunk":        {head + "Transfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n" + last, "", nil},
+		"a chunk without its end": {head + "Transfer-Encoding: chunked\r\n\r\n1\r\nxyz\r\n0\r\n\r\n" + last, "", nil},
+		"two hosts":               {"GET /up HTTP/1.1\r\nHost: x.test\r\nHost: evil.test\r\n\r\n" + last, "400", nil},
+		"no host":                 {"GET /up HTTP/1.1\r\n\r\n" + last, "400", nil},
+		"another version":         {"GET /up HTTP/9.1\r\nHost: x.test\r\n\r\n" + last, "505", nil},
+		"no length":               {"GET /up\r\n\r\n" + last, "400", nil},
+		"hidden by Connection":    {head + "Connection: Content-Length, keep-alive\r\nContent-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
+		"HTTP/2 asked for":        {"GET /up HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n" + last, "200", []string{"GET /up", "GET /last"}},
+		"HTTP/2 at once":          {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "", nil},
+		"a tunnel":                {"CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x.test\r\n\r\n" + last, "", nil},
+		"a mirror":                {"TRACE /up HTTP/1.1\r\nHost: x.test\r\nCookie: s=1\r\nConnection: close\r\n\r\n", "501", nil},
 	} {
 		got := raw(t, front.URL, c.request)
 		status, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(got, "HTTP/1.1 "), "HTTP/1.0 "), " ")
@@ -188,7 +188,7 @@ func TestProxySmuggling(t *testing.T) {
 		for _, a := range asked {
 			request, _, _ := strings.Cut(a, ` "`)
 			if i := slices.Index(passed, request); i < 0 {
-				t.Errorf("%s: the site's server was asked for %q, and the gateway for %q", name, asked, passed)
+				t.Errorf("%s: the site's server received %q, and the gateway %q", name, asked, passed)
 			} else {
 				passed = slices.Delete(passed, i, i+1)
 			}
@@ -197,10 +197,10 @@ func TestProxySmuggling(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, status, c.status)
 		}
 		if c.asked != nil && (len(asked) < len(c.asked) || cmp.Diff(c.asked, asked[:len(c.asked)]) != "") {
-			t.Errorf("%s: the site's server was asked for %q, want %q", name, asked, c.asked)
+			t.Errorf("%s: the site's server received %q, want %q", name, asked, c.asked)
 		}
 		if c.asked == nil && slices.ContainsFunc(asked, func(a string) bool { return !strings.HasSuffix(a, "/last") }) {
-			t.Errorf("%s: the site's server was asked for %q", name, asked)
+			t.Errorf("%s: the site's server received %q", name, asked)
 		}
 	}
 }
@@ -223,11 +223,11 @@ func TestProxyHosts(t *testing.T) {
 			t.Errorf("%s: /healthz: %d", host, resp.StatusCode)
 		}
 		if asked := site.take(); want != 200 && len(asked) > 0 {
-			t.Errorf("%s: the site's server was asked for %q", host, asked)
+			t.Errorf("%s: the site's server received %q", host, asked)
 		}
 	}
 	if got := raw(t, b.url, "GET /a/ HTTP/1.0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.0 421 ") {
-		t.Errorf("no host at all: %s", got)
+		t.Errorf("without a host: %s", got)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestProxyTrouble(t *testing.T) {
 				t.Errorf("%s: %s: %d %v %s", name, path, resp.StatusCode, resp.Header, body)
 			}
 			if strings.Contains(body, "127.0.0.1") || strings.Contains(body, "SSH") {
-				t.Errorf("%s: %s tells of the inside: %s", name, path, body)
+				t.Errorf("%s: %s reveals internal details: %s", name, path, body)
 			}
 		}
 		if resp, _ := send(t, "GET", b.url+"/a/llm.json", ""); resp.StatusCode != http.StatusOK {
@@ -380,7 +380,7 @@ func TestProxySlots(t *testing.T) {
 		<-begun
 	}
 	if got := from("[2001:db8::ffff]:1"); got != 429 {
-		t.Errorf("one network has half of the slots, and requests more: %d", got)
+		t.Errorf("one more request of a network with half of the slots: %d", got)
 	}
 	for i := range most / 2 {
 		open.Go(func() { from(fmt.Sprintf("10.%d.%d.1:1", i>>8, i&255)) })
@@ -407,7 +407,7 @@ func TestProxySlowClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if need := uint64(clients + 2*most + 1000); files.Cur < need {
-		t.Skipf("%d files may be open here, and %d are needed", files.Cur, need)
+		t.Skipf("the limit is %d open files, and %d are needed", files.Cur, need)
 	}
 	b := inFront(t, new(seen), proxy.Options{ClientTimeout: 200 * time.Millisecond}, setup{}, &ServerOptions{MaxConnections: most, ReadTimeout: 200 * time.Millisecond})
 	before := runtime.NumGoroutine()

@@ -251,7 +251,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 		if _, err := fmt.Fprintf(pw, "word %d\n", i); err != nil {
 			t.Fatal(err)
 		}
-		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("heard word %d\n", i) || resp.ProtoMajor != 2 {
+		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("received word %d\n", i) || resp.ProtoMajor != 2 {
 			t.Fatalf("HTTP/%d: %q %v", resp.ProtoMajor, line, err)
 		}
 	}

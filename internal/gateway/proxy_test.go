@@ -210,7 +210,7 @@ func TestProxyPage(t *testing.T) {
 	resp, got := send(t, "GET", b.url+"/a/", "", "Accept-Encoding", "gzip, br", "Range", "bytes=0-9", "If-Range", `"v1"`)
 	h := <-asked
 	if h.Get("Accept-Encoding") != "gzip" || h.Get("Range") != "" || h.Get("If-Range") != "" {
-		t.Errorf("the site's server was asked for %v", h)
+		t.Errorf("the site's server received %v", h)
 	}
 	element := `<link rel="alternate" type="application/json" href="https://x.test/a/llm.json"/>` + "\n"
 	want := strings.Replace(html, "</head>", element+"</head>", 1)
@@ -231,10 +231,10 @@ func TestProxyPage(t *testing.T) {
 	}
 	resp, _ = send(t, "GET", b.url+"/a/", "", "If-None-Match", tag)
 	if h := <-asked; resp.StatusCode != http.StatusNotModified || resp.Header.Get("Etag") != tag || h.Get("If-None-Match") != `W/"v1"` {
-		t.Errorf("%d %v, asked with %v", resp.StatusCode, resp.Header, h)
+		t.Errorf("%d %v, requested with %v", resp.StatusCode, resp.Header, h)
 	}
 	if resp, _ = send(t, "GET", b.url+"/a/", "", "If-None-Match", `"v1"`); resp.StatusCode != http.StatusOK {
-		t.Errorf("the page without links counts as the page with them: %d", resp.StatusCode)
+		t.Errorf("the validator of the page without links matches the page with links: %d", resp.StatusCode)
 	}
 	<-asked
 	resp, got = send(t, "HEAD", b.url+"/a/", "")

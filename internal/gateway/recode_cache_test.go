@@ -125,7 +125,7 @@ func TestCachedPages(t *testing.T) {
 	}{
 		{"a validator", http.Header{"Etag": {`"v1"`}}, nil, true},
 		{"no validator", nil, nil, true},
-		{"a cookie of the client's", nil, []string{"Cookie", "a=b"}, true},
+		{"a cookie of the client", nil, []string{"Cookie", "a=b"}, true},
 		{"Vary: Accept-Encoding", http.Header{"Vary": {"accept-encoding, Accept"}}, nil, true},
 		{"Vary: Cookie", http.Header{"Vary": {"Accept-Encoding, Cookie"}}, nil, false},
 		{"Vary: *", http.Header{"Vary": {"*"}}, nil, false},
@@ -150,7 +150,7 @@ func TestCachedPages(t *testing.T) {
 		}
 		host := strings.TrimPrefix(b.url, "http://")
 		if _, body := b.g.server.CachedBody(host+"/a/", mark); (body != nil) != c.cached {
-			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.cached)
+			t.Errorf("%s: %d bytes are cached, want %t", c.name, len(body), c.cached)
 		}
 		if counted := b.g.pages.RecodingBytes(); counted != 0 {
 			t.Errorf("%s: %d bytes are still counted", c.name, counted)
@@ -174,12 +174,12 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 		request []string
 	}{
 		{"private", []http.Header{private, private, private}, "gzip identity identity", false, nil},
-		{"private, always in gzip", []http.Header{private, private, private}, "gzip identity identity", true, nil},
-		{"it may be kept again", []http.Header{private, open, open, open}, "gzip identity gzip gzip", false, nil},
-		{"to some clients only", []http.Header{open, open, cookie, open, cookie}, "gzip gzip gzip gzip gzip", false, nil},
-		{"it may not be changed again", []http.Header{private, fixed, fixed, fixed}, "gzip identity gzip gzip", false, nil},
-		{"it is HTML no more", []http.Header{private, plain, plain}, "gzip identity gzip", false, nil},
-		{"it may be kept", []http.Header{open, open}, "gzip gzip", false, nil},
+		{"private, always gzip", []http.Header{private, private, private}, "gzip identity identity", true, nil},
+		{"may be cached again", []http.Header{private, open, open, open}, "gzip identity gzip gzip", false, nil},
+		{"only for some clients", []http.Header{open, open, cookie, open, cookie}, "gzip gzip gzip gzip gzip", false, nil},
+		{"must not be transformed any more", []http.Header{private, fixed, fixed, fixed}, "gzip identity gzip gzip", false, nil},
+		{"no longer HTML", []http.Header{private, plain, plain}, "gzip identity gzip", false, nil},
+		{"may be cached", []http.Header{open, open}, "gzip gzip", false, nil},
 		{"Authorization", []http.Header{private, private}, "gzip gzip", false, []string{"Authorization", "Basic eDp5"}},
 		{"HEAD", []http.Header{private, private, private}, "gzip identity identity", false, []string{"X-Method", "HEAD"}},
 		{"no gzip", []http.Header{private, private}, "identity identity", false, []string{"Accept-Encoding", "br"}},
@@ -211,7 +211,7 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 				s.setHeader(c.header[i])
 				resp, got := send(t, method, b.url+"/a/", "", fields...)
 				if asked != want {
-					t.Errorf("%s, chunked %t, request %d: %s is asked for, want %s", c.name, chunked, i, asked, want)
+					t.Errorf("%s, chunked %t, request %d: %s is requested, want %s", c.name, chunked, i, asked, want)
 				}
 				coding := resp.Header.Get("Content-Encoding")
 				inserted := resp.Header.Get("Content-Type") != "text/plain" && !strings.Contains(resp.Header.Get("Cache-Control"), "no-transform")
@@ -260,7 +260,7 @@ func TestIncompletePagesAreNotCached(t *testing.T) {
 			h.Set("Content-Encoding", "gzip")
 			h.Set("Content-Length", strconv.Itoa(len(body)))
 			_, _ = w.Write(body)
-		case "cut, not coded":
+		case "truncated, not coded":
 			h.Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, numbered(1)[:500])
 		case "large":
@@ -273,7 +273,7 @@ func TestIncompletePagesAreNotCached(t *testing.T) {
 			_, _ = w.Write(body)
 		}
 	}), proxy.Options{}, setup{}, nil)
-	for name, want := range map[string]int{"cut": -1, "damaged": -1, "cut, not coded": -1, "large": len(linkedPage(big)), "bomb": 16<<20 + len(linkedPage("<html><head></head><body>"))} {
+	for name, want := range map[string]int{"cut": -1, "damaged": -1, "truncated, not coded": -1, "large": len(linkedPage(big)), "bomb": 16<<20 + len(linkedPage("<html><head></head><body>"))} {
 		r := request(t, b.url+"/a/")
 		r.Header.Set("X-Case", name)
 		r.Header.Set("Accept-Encoding", "gzip")
@@ -318,10 +318,10 @@ func TestHiddenIsNotCached(t *testing.T) {
 	}
 	for range 3 {
 		if got := show("/a/") + show("/a/", "Accept-Encoding", "gzip"); !strings.Contains(got, "/a/llm.json") {
-			t.Fatalf("no links: %q", got)
+			t.Fatalf("links are missing: %q", got)
 		}
 		if got := show("/a/llm.json"); strings.Count(got, "All about A") < 2 {
-			t.Fatalf("no document: %q", got)
+			t.Fatalf("document not found: %q", got)
 		}
 	}
 	for g, v := range map[*Gateway]*oneView{front.g: site, folder: folderSite} {

@@ -40,11 +40,11 @@ func TestRobots(t *testing.T) {
 		name, want string
 		s          setup
 	}{
-		{"none of its own", "User-agent: *\nDisallow:\n\n" + line, setup{files: site(), protocols: protocols}},
+		{"no file of its own", "User-agent: *\nDisallow:\n\n" + line, setup{files: site(), protocols: protocols}},
 		{"a mirror", "User-agent: *\nDisallow:\n\n" + line, setup{protocols: protocols}},
 		{"its own", "User-agent: x\nDisallow: /private\n\n" + line, setup{files: inMemory("robots.txt", "User-agent: x\nDisallow: /private"), protocols: protocols}},
 		{"with the line", "User-agent: x\r\n" + strings.TrimSpace(line) + "\r\n", setup{files: inMemory("robots.txt", "User-agent: x\r\n"+strings.TrimSpace(line)+"\r\n"), protocols: protocols}},
-		{"a page for everything", "User-agent: *\nDisallow:\n\n" + line, setup{files: inMemory("robots.txt", "<!doctype html>\n<p>User-agent: x"), protocols: protocols}},
+		{"a page for every path", "User-agent: *\nDisallow:\n\n" + line, setup{files: inMemory("robots.txt", "<!doctype html>\n<p>User-agent: x"), protocols: protocols}},
 		{"nothing to add", "User-agent: x\n", setup{files: inMemory("robots.txt", "User-agent: x\n")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRobots(t *testing.T) {
 		o := Options{Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: answers}}}
 		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: /\n"), protocols: []edition.Protocol{{Name: "noter", Publisher: noter{}}}, o: o}.gateway(t)
 		if w := ask(g, "GET", "/robots.txt"); w.Code != 200 || strings.Contains(w.Body.String(), "\nAllow: /notes\n") != answers {
-			t.Errorf("answering is allowed, %t: %s", answers, w.Body)
+			t.Errorf("the policy allows ai-input: %t: %s", answers, w.Body)
 		}
 	}
 	if w := ask(setup{base: "https://x.test/blog/", protocols: protocols}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {

@@ -43,12 +43,12 @@ func TestRootData(t *testing.T) {
 		t.Errorf("the home page is %s", one)
 	}
 	if _, other := head(`{"@type":"Other"}`, "/"); other == tag {
-		t.Errorf("other data, and the same tag %s", tag)
+		t.Errorf("different data, but the same tag %s", tag)
 	}
 	if other, _ := head(`{"@type":"Dataset"}`, "/other.html"); strings.Contains(other, "script") {
 		t.Errorf("another page is %s", other)
 	}
 	if broken, _ := head(`{"@type":`, "/"); strings.Contains(broken, "script") {
-		t.Errorf("what is no JSON is in %s", broken)
+		t.Errorf("invalid JSON is in %s", broken)
 	}
 }

@@ -54,7 +54,7 @@ func TestComposedAreSigned(t *testing.T) {
 	}
 	was := n.count
 	if w := ask(g, "GET", "/sitemap.xml?a=b"); w.Header().Get("Signature") == ask(g, "GET", "/sitemap.xml").Header().Get("Signature") || n.count != was+1 {
-		t.Errorf("with a query: %v, %d signatures more", w.Header(), n.count-was)
+		t.Errorf("with a query: %v, %d more signatures", w.Header(), n.count-was)
 	}
 	for _, target := range []string{"/.well-known/api-catalo%67", "/.well-known/api-cat%61log", "/%2ewell-known/api-catalog"} {
 		if w := ask(g, "GET", target); w.Code != 200 || !strings.HasPrefix(w.Header().Get("Signature"), target+" ") {
@@ -93,7 +93,7 @@ func TestAskedToSign(t *testing.T) {
 		ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "openai=403"), Agents: c.agents}})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)
 		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
-			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)
+			t.Errorf("signed %q: %d, Accept-Signature %q", c.signed, w.Code, got)
 		}
 		if body := w.Body.String(); strings.Contains(body, `"signature":"`) != c.explained {
 			t.Errorf("signed %q: %s", c.signed, body)

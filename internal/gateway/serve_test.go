@@ -119,7 +119,7 @@ func TestShutdown(t *testing.T) {
 	}
 	close(release)
 	if body := <-got; body != "whole answer" {
-		t.Errorf("cut off: %q", body)
+		t.Errorf("interrupted: %q", body)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -278,7 +278,7 @@ func TestSlowAndLargeRequests(t *testing.T) {
 					t.Errorf("%s", res.Status)
 				}
 				if errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Error("never cut off")
+					t.Error("the client was not disconnected")
 				}
 				return
 			}
@@ -287,7 +287,7 @@ func TestSlowAndLargeRequests(t *testing.T) {
 			}
 			b, _ := io.ReadAll(res.Body)
 			if strings.Contains(string(b), "evil") || strings.Contains(fmt.Sprint(res.Header), "evil") {
-				t.Errorf("the Host field is used: %v %q", res.Header, b)
+				t.Errorf("the Host field affects the response: %v %q", res.Header, b)
 			}
 		})
 	}

@@ -123,7 +123,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("the files have changed, and the certificate is %s", name())
 	}
 	if !strings.Contains(log.String(), "level=WARN") {
-		t.Errorf("no word of the end of the certificate:\n%s", &log)
+		t.Errorf("the expiry of the certificate was not logged:\n%s", &log)
 	}
 	pair, err := os.ReadFile(key)
 	if err != nil {
@@ -147,7 +147,7 @@ func TestTLS(t *testing.T) {
 		certs.Reload()
 		certs.Reload()
 		if n := strings.Count(log.String(), "level=ERROR"); n != before+1 {
-			t.Errorf("%q: told %d times:\n%s", state, n-before, &log)
+			t.Errorf("%q: logged %d times:\n%s", state, n-before, &log)
 		}
 		two.CloseIdleConnections()
 		if ask(two); name() != "two.test" {
@@ -169,7 +169,7 @@ func TestTLS(t *testing.T) {
 	certs.Reload()
 	two.CloseIdleConnections()
 	if ask(two); name() != "three.test" {
-		t.Errorf("the files are right again, and the certificate is %s", name())
+		t.Errorf("the files are valid again, and the certificate is %s", name())
 	}
 }
 
@@ -255,7 +255,7 @@ func TestUse(t *testing.T) {
 				}
 				res, err := http.Get(url + "/x.txt")
 				if err != nil {
-					t.Errorf("refused or cut off: %v", err)
+					t.Errorf("refused or interrupted: %v", err)
 					return
 				}
 				b, err := io.ReadAll(res.Body)
@@ -277,32 +277,32 @@ func TestUse(t *testing.T) {
 			}
 		}
 	}
-	wait("no request is answered", func() bool { return seen[0].Load() > 50 })
+	wait("no request was answered", func() bool { return seen[0].Load() > 50 })
 	left := s.Use(named("b"))
-	wait("the other does not answer", func() bool { return seen[1].Load() > 50 })
+	wait("the other gateway does not respond", func() bool { return seen[1].Load() > 50 })
 	select {
 	case <-left:
-		t.Error("a request is under way, and the gateway is empty")
+		t.Error("a request is pending, but the gateway counts as idle")
 	default:
 	}
 	was := seen[0].Load()
-	wait("the other stops answering", func() bool { return seen[1].Load() > 200 })
+	wait("the other gateway stopped responding", func() bool { return seen[1].Load() > 200 })
 	if n := seen[0].Load() - was; n > 8 {
-		t.Errorf("the one before has answered %d times since", n)
+		t.Errorf("the previous gateway has answered %d more requests", n)
 	}
 	close(release)
 	if body := <-slow; body != strings.Repeat("a", 10_001) {
-		t.Errorf("what was begun: %d bytes", len(body))
+		t.Errorf("the pending response: %d bytes", len(body))
 	}
 	select {
 	case <-left:
 	case <-time.After(5 * time.Minute):
-		t.Error("no request is left, and the gateway is not empty")
+		t.Error("no request is pending, but the gateway counts as busy")
 	}
 	close(stop)
 	clients.Wait()
 	if first.ending.Err() == nil {
-		t.Error("listeners stay at a gateway that sends no more events")
+		t.Error("streams stay at a gateway that sends no more events")
 	}
 	cancel()
 	if err := <-done; err != nil {
@@ -310,8 +310,8 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// A client that floods an HTTP/2 connection is disconnected or limited. Other clients are
-// served meanwhile.
+// A client that floods an HTTP/2 connection is disconnected or limited. Other clients are served
+// in the meantime.
 func TestFloods(t *testing.T) {
 	cert, key := certificate(t, t.TempDir(), "x.test", time.Now().Add(time.Hour))
 	certs, err := conns.LoadCertificates(cert, key, slog.New(slog.DiscardHandler))
@@ -345,10 +345,10 @@ func TestFloods(t *testing.T) {
 		flood func(f *http2.Framer, stream uint32) error
 		want  string
 	}{
-		"streams that are taken back": {func(f *http2.Framer, stream uint32) error {
+		"streams that are reset": {func(f *http2.Framer, stream uint32) error {
 			return errors.Join(f.WriteHeaders(ask("/slow.txt", stream)), f.WriteRSTStream(stream, http2.ErrCodeCancel))
 		}, "ENHANCE_YOUR_CALM"},
-		"headers without an end": {func(f *http2.Framer, stream uint32) error {
+		"headers that never end": {func(f *http2.Framer, stream uint32) error {
 			if stream == 1 {
 				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header("/slow.txt")})
 			}
@@ -404,7 +404,7 @@ func TestFloods(t *testing.T) {
 				}
 			}
 			if word != c.want && (word != "end" || c.want == "REFUSED_STREAM") {
-				t.Errorf("the server says %q, want %s", word, c.want)
+				t.Errorf("the server sent %q, want %s", word, c.want)
 			}
 			res, err := other.Get("https://" + address + "/healthz")
 			if err != nil || res.StatusCode != http.StatusOK {
@@ -412,7 +412,7 @@ func TestFloods(t *testing.T) {
 			}
 			res.Body.Close()
 			if n := most.Load(); n > 2*maxConcurrent {
-				t.Errorf("%d requests of one connection are answered at once", n)
+				t.Errorf("%d requests of one connection are answered concurrently", n)
 			}
 		})
 	}

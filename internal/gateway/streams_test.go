@@ -41,17 +41,17 @@ func TestStuckClients(t *testing.T) {
 		got[<-status]++
 	}
 	if got[http.StatusOK] != 30 || got[http.StatusTooManyRequests] != 70 {
-		t.Errorf("of 40 places one client has %v", got)
+		t.Errorf("one client has these of the 40 slots: %v", got)
 	}
 	for _, target := range []string{"/a/", "/notes", "/notes?q=All"} {
 		w := httptest.NewRecorder()
 		if get("192.0.2.2", target, w); w.Code != http.StatusOK {
-			t.Errorf("somebody else gets %d for %s", w.Code, target)
+			t.Errorf("another client gets %d for %s", w.Code, target)
 		}
 	}
 	close(end)
 	all.Wait()
 	if n := g.guard.Active(); n != 0 {
-		t.Errorf("%d places are taken", n)
+		t.Errorf("%d slots are taken", n)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// While a request works, other requests get what is in a cache. Requests for anything else wait.
+// While a request is processed, other requests get cached documents. Requests for other documents
+// wait.
 func TestWork(t *testing.T) {
 	g := slowly(t, Options{Access: access.Options{MaxWork: 1}})
 	if w := ask(g, "GET", "/p1/llm.json"); w.Code != http.StatusOK {
@@ -37,7 +38,7 @@ func TestWork(t *testing.T) {
 			t.Errorf("a document that does not exist: %v", code)
 		}
 		if q := g.guard.Request(httptest.NewRequest(http.MethodGet, "/", nil)); q.Turn() != nil {
-			t.Error("a turn has been lost")
+			t.Error("a turn was lost")
 		} else {
 			q.Leave()
 		}

@@ -90,7 +90,7 @@ func TestFolderToClient(t *testing.T) {
 		home, _ := get(t, at(base))
 		link := regexp.MustCompile(`</([^>]*)>; rel="index"; type="application/json"`).FindStringSubmatch(strings.Join(home.Header["Link"], ","))
 		if link == nil {
-			t.Fatalf("no list on the home page: %v", home.Header)
+			t.Fatalf("the home page has no link to a list: %v", home.Header)
 		}
 		res, body := get(t, at(base+link[1]))
 		var l struct{ Items []item }
@@ -107,7 +107,7 @@ func TestFolderToClient(t *testing.T) {
 		}
 		page, body := get(t, at(it.C))
 		if page.StatusCode != http.StatusOK || !strings.Contains(strings.Join(page.Header["Link"], ","), it.M) || !strings.Contains(body, `href="`+it.M+`"/>`) {
-			t.Errorf("%s does not lead to %s: %s %v", it.C, it.M, page.Status, page.Header["Link"])
+			t.Errorf("%s does not link to %s: %s %v", it.C, it.M, page.Status, page.Header["Link"])
 		}
 	}
 
@@ -140,7 +140,7 @@ func TestFolderToClient(t *testing.T) {
 	waitFor(t, func() bool { res, _ := get(t, "http://"+address+"/readyz"); return res.StatusCode == http.StatusOK })
 	again, modifiedAgain := list()
 	if len(changed(after, again)) > 0 || modifiedAgain != modifiedAfter {
-		t.Errorf("another list after a restart: %v", changed(after, again))
+		t.Errorf("a different list after a restart: %v", changed(after, again))
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at(again[0].M), nil)
 	if err != nil {
@@ -174,7 +174,7 @@ func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it does not happen")
+			t.Fatal("the condition is never true")
 		}
 	}
 }

@@ -180,7 +180,7 @@ func verify(t *testing.T, dir string) {
 			return err
 		}
 		if passages != s.passages || length != s.length || orphans != 0 {
-			t.Errorf("%d passages of %d words are counted as %d of %d, %d rows are of no passage", passages, length, s.passages, s.length, orphans)
+			t.Errorf("%d passages of %d words are counted as %d of %d, %d rows belong to no passage", passages, length, s.passages, s.length, orphans)
 		}
 		counts := make(map[string]int)
 		x := search.NewIndexer()
@@ -210,7 +210,7 @@ func verify(t *testing.T, dir string) {
 			return err
 		}), func() error {
 			if len(counts) > 0 {
-				t.Errorf("terms are counted wrong: %v", counts)
+				t.Errorf("the counts of terms are wrong: %v", counts)
 			}
 			return nil
 		}())

@@ -25,7 +25,7 @@ func TestMadeAgain(t *testing.T) {
 			return errors.Join(err, db.Close())
 		},
 		"no database": func(path string) error {
-			return os.WriteFile(path, []byte("no database, but longer than a head"), 0o600)
+			return os.WriteFile(path, []byte("not a database, but longer than the header of one"), 0o600)
 		},
 		"cut short": func(path string) error { return os.Truncate(path, 5000) },
 	} {
@@ -44,7 +44,7 @@ func TestMadeAgain(t *testing.T) {
 			f.update()
 			want(f, "found", len(f.search(f.head(), "text")), 2)
 			if f.state().made == made {
-				t.Error("the file was not made again")
+				t.Error("the file was not rebuilt")
 			}
 		})
 	}
@@ -77,7 +77,7 @@ func TestDamagedMeanwhile(t *testing.T) {
 	}
 	var now state
 	if err := reopened.read(t.Context(), func(c *conn) (err error) { now, err = c.state(); return err }); err != nil || now.made == made {
-		t.Errorf("the file was not made again: %v", err)
+		t.Errorf("the file was not rebuilt: %v", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 	for range 2 {
 		if err := errors.Join(update(), search()); err == nil {
-			t.Error("the file was made in no folder")
+			t.Error("the file was created without its folder")
 		}
 	}
 	if err := errors.Join(os.Remove(dir), update()); err != nil {
@@ -123,7 +123,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 	want(f, "found again", len(f.search(v, "text")), 2)
 	if f.state().made == made {
-		t.Error("the file was not made again")
+		t.Error("the file was not rebuilt")
 	}
 	if _, err := os.Stat(f.index.path); err != nil {
 		t.Error(err)
@@ -190,13 +190,13 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 	inUse(f.index, func() {
 		if _, err := f.index.Search(t.Context(), v, millrace.Query{Text: "text"}); millrace.ErrorCode(err) != "index-damaged" {
-			t.Errorf("of another file: %v", err)
+			t.Errorf("a search in the other file: %v", err)
 		}
 	})
 	f.update()
 	want(f, "found again", len(f.search(v, "text")), 2)
 	if f.state().made != other.file {
-		t.Error("each has a file of its own")
+		t.Error("each process has its own file")
 	}
 }
 
@@ -248,7 +248,7 @@ func TestTemporary(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(x.temp); err == nil {
-		t.Error("the temporary folder is left")
+		t.Error("the temporary folder remains")
 	}
 }
 

@@ -117,7 +117,7 @@ func TestFresh(t *testing.T) {
 			q.Text = "x" + q.Text
 		}
 		if d := cmp.Diff(fresh.ask(fresh.head(), q), f.ask(f.head(), q)); d != "" {
-			t.Fatalf("%q finds another thing after edits (-fresh +edited): %s", q.Text, d)
+			t.Fatalf("%q has different results after edits (-fresh +edited): %s", q.Text, d)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func verifyHits(f *fixture, v millrace.View, question string) {
 			f.Fatalf("%q finds a page that the view does not have: %v", question, err)
 		}
 		if p.Title != h.Title || !slices.ContainsFunc(chunk.Passages(p), func(c chunk.Passage) bool { return c.ID == h.Chunk && c.Text == h.Text }) {
-			f.Fatalf("%q finds what the view does not have: %+v", question, h)
+			f.Fatalf("%q finds a passage that the view does not have: %+v", question, h)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestLag(t *testing.T) {
 	f.puts("/a")
 	v := f.head()
 	if err := f.index.Lag(t.Context(), v); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("before it is built: %v", err)
+		t.Errorf("before the index is built: %v", err)
 	}
 	f.update()
 	if err := f.index.Lag(t.Context(), v); err != nil {

@@ -55,7 +55,7 @@ func learning(t *testing.T, f *fixture) {
 	q := millrace.Query{Text: "axle hub crank shaft rim", Limit: 1000, PerPage: 1}
 	want(f, "fit is wanted before a search", f.index.Wanted(), false)
 	plain := f.ask(f.head(), q)
-	want(f, "fit is wanted after it", f.index.Wanted(), true)
+	want(f, "fit is wanted after a search", f.index.Wanted(), true)
 	done := 0
 	fit := func() {
 		t.Helper()
@@ -74,15 +74,15 @@ func learning(t *testing.T, f *fixture) {
 		}
 	}
 	if moved == 0 {
-		t.Error("what was learned changes nothing")
+		t.Error("the fitted model changes nothing")
 	}
 	done = 0
 	fit()
-	want(f, "passages of a site that is as it was", done, 0)
+	want(f, "passages of an unchanged site", done, 0)
 	f.apply(put(essay(600)))
 	f.update()
 	fit()
-	want(f, "passages of a site that is nearly as it was", done, 0)
+	want(f, "passages of a site with few changes", done, 0)
 	f.reopen(nil)
 	f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: essay(600).URL}})
 	f.update()
@@ -163,7 +163,7 @@ func embedding(t *testing.T, f *fixture) {
 	ask("by meaning", "bird", "", "/heron")
 	ask("by words", "otter", "", "/otter")
 	model.set(func(s *shades) { s.err = millrace.ErrUnavailable })
-	ask("it is down", "otter", "no-embedder", "/otter")
+	ask("the embedder is down", "otter", "no-embedder", "/otter")
 	f.apply(put(article("/owl", "A bird calls.")))
 	f.update()
 	fit(millrace.ErrUnavailable)
@@ -172,8 +172,8 @@ func embedding(t *testing.T, f *fixture) {
 	ask("another size", "otter", "vector-size", "/otter")
 	model.set(func(s *shades) { s.size = 64 })
 	fit(nil)
-	want(f, "asked for what is new", model.asked, 3+1+1)
-	ask("what is new", "bird", "", "/owl", "/heron")
+	want(f, "requests for new passages", model.asked, 3+1+1)
+	ask("new passages", "bird", "", "/owl", "/heron")
 	f.reopen(func() { f.options.Embedder = nil })
 	ask("without the embedder", "otter", "other-model", "/otter")
 	other := &shades{name: "shades-2", size: 16}

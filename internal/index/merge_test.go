@@ -35,7 +35,7 @@ func TestSegments(t *testing.T) {
 	f.apply(all...)
 	f.update()
 	if n := f.segments(); n != 1 {
-		t.Errorf("%d segments of an index that was filled", n)
+		t.Errorf("%d segments after the first fill", n)
 	}
 	most := 0
 	for i := range edits {
@@ -69,7 +69,7 @@ func TestFillSegments(t *testing.T) {
 	f.apply(all...)
 	f.update()
 	if n := f.segments(); n != 1 {
-		t.Errorf("%d segments of an index that was filled", n)
+		t.Errorf("%d segments after the first fill", n)
 	}
 }
 
@@ -99,12 +99,12 @@ func TestShrink(t *testing.T) {
 	f.update()
 	full, free := size()
 	if free > full/16 {
-		t.Errorf("%d of %d pages are free in an index that was filled", free, full)
+		t.Errorf("%d of %d pages are free after the first fill", free, full)
 	}
 	f.apply(most...)
 	f.update()
 	if left, free := size(); left > full/2 || free > left/16 {
-		t.Errorf("%d pages, %d of them free, after most of %d went", left, free, full)
+		t.Errorf("%d pages, %d of them free, after most of %d were deleted", left, free, full)
 	}
 
 	// An index that was created without auto_vacuum still works.

@@ -44,10 +44,10 @@ func searchCases() []testCase {
 			want(f, "hits", f.search(f.index.View(f.head()), "text"), set("/a"))
 			found, err := f.index.View(f.head()).(millrace.Searcher).Search(t.Context(), millrace.Query{Text: "text"})
 			if err != nil || len(found.Hits) != 1 {
-				t.Errorf("a view that is a searcher: %+v, %v", found, err)
+				t.Errorf("a view that implements Searcher: %+v, %v", found, err)
 			}
 		}},
-		{"no view shows what it does not have", func(t *testing.T, f *fixture) {
+		{"results contain only pages of the view", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "Herons stand in the millpond.")), put(article("/b", "Otters swim.")), put(article("/d", "Herons sleep.")))
 			f.update()
 			old := f.head()
@@ -55,7 +55,7 @@ func searchCases() []testCase {
 			f.apply(put(article("/a", "Kingfishers dive.")), gone("/b"), put(article("/c", "Herons fly.")))
 			behind := f.ask(f.head(), millrace.Query{Text: "herons otters"})
 			if len(behind.Hits) != 1 || relative(behind.Hits[0].URL) != "/d" || millrace.ErrorCode(behind.Note) != "index-behind" {
-				t.Errorf("behind the view: %+v", behind)
+				t.Errorf("index older than the view: %+v", behind)
 			}
 			f.update()
 			for q, pages := range map[string][]string{"herons": set("/c", "/d"), "otters": set(), "kingfisher": set("/a")} {
@@ -65,7 +65,7 @@ func searchCases() []testCase {
 			}
 			ahead := f.ask(old, millrace.Query{Text: "herons otters kingfisher"})
 			if len(ahead.Hits) != 1 || relative(ahead.Hits[0].URL) != "/d" || ahead.Note != nil {
-				t.Errorf("ahead of the view: %+v", ahead)
+				t.Errorf("index newer than the view: %+v", ahead)
 			}
 			turn := f.state().turn
 			if err := f.index.Update(t.Context(), old, nil); err != nil || f.state().turn != turn {
@@ -83,7 +83,7 @@ func searchCases() []testCase {
 			f.update()
 			want(f, "found", f.search(f.head(), "sluice"), set("/a", "/private/b"))
 			f.reopen(func() { f.config.Visibility.Exclude = []string{"/private"} })
-			want(f, "with another rule", f.search(f.head(), "sluice"), set("/a"))
+			want(f, "with another visibility rule", f.search(f.head(), "sluice"), set("/a"))
 			f.update()
 			want(f, "and updated", f.search(f.head(), "sluice"), set("/a"))
 			want(f, "passages", f.state().passages, 1)
@@ -104,7 +104,7 @@ func searchCases() []testCase {
 			slices.Sort(got)
 			want(f, "found", got, set("/b", "/c", "/d", "/f", "/g"))
 			want(f, "passages", f.state().passages, 5)
-			want(f, "rows that are new", f.state().next-next, 1+2*2) // a passage of /b; a page and a passage for each of two others
+			want(f, "new rows", f.state().next-next, 1+2*2) // a passage of /b; a page and a passage for each of two others
 		}},
 		{"an index of another store is compared", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
@@ -127,7 +127,7 @@ func searchCases() []testCase {
 			slices.Sort(got)
 			want(f, "found", got, set("/b", "/c"))
 		}},
-		{"the order of writing does not show", func(t *testing.T, f *fixture) {
+		{"the result does not depend on the order of writes", func(t *testing.T, f *fixture) {
 			rng := rand.New(rand.NewPCG(3, 5))
 			other := newFixture(t)
 			words := strings.Fields("wheel stone grain water gate pond miller flour sack bolt hopper shaft")
@@ -158,8 +158,8 @@ func searchCases() []testCase {
 				want(f, q, other.ask(other.head(), millrace.Query{Text: q, Limit: 100}), f.ask(f.head(), millrace.Query{Text: q, Limit: 100}))
 			}
 		}},
-		{"the little language of questions holds", questionLanguage},
-		{"any text is a question", func(t *testing.T, f *fixture) {
+		{"the query syntax works", questionLanguage},
+		{"any text is a valid question", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
 			f.update()
 			v := f.head()
@@ -169,10 +169,10 @@ func searchCases() []testCase {
 			} {
 				f.ask(v, millrace.Query{Text: q})
 			}
-			want(f, "an operator is a word", f.search(v, "text AND"), set("/a", "/b"))
+			want(f, "operators of FTS5 are words", f.search(v, "text AND"), set("/a", "/b"))
 			want(f, "nothing", f.ask(v, millrace.Query{Text: "🦆 !"}), &millrace.Found{})
 		}},
-		{"of many words the rarest count, and the answer says so", func(t *testing.T, f *fixture) {
+		{"of many words, only the rarest are used, and the note says so", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "A wheel of oak.")), put(article("/b", "Some grain and a wheel.")))
 			f.update()
 			v := f.head()
@@ -194,7 +194,7 @@ func searchCases() []testCase {
 				}
 			}
 		}},
-		{"pages of a hit are limited, and may be left out", func(t *testing.T, f *fixture) {
+		{"the hits per page are limited, and pages can be excluded", func(t *testing.T, f *fixture) {
 			p := article("/long", "")
 			for i := range 12 {
 				p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: fmt.Sprint("Part ", i)},
@@ -203,20 +203,20 @@ func searchCases() []testCase {
 			f.apply(put(p), put(article("/short", "One wheel.")))
 			f.update()
 			v := f.head()
-			want(f, "three of a page", len(f.search(v, "wheel")), 4)
+			want(f, "three hits per page", len(f.search(v, "wheel")), 4)
 			want(f, "more", f.ask(v, millrace.Query{Text: "wheel", PerPage: 5, Limit: 100}).Total, 6)
 			in := f.ask(v, millrace.Query{Text: "wheel", Page: "/long", Limit: 100})
-			want(f, "in the page", in.Total, 12)
+			want(f, "in one page", in.Total, 12)
 			rest := f.ask(v, millrace.Query{Text: "wheel", Page: base + "long", Skip: 10})
-			want(f, "the rest of it", rest.Hits, in.Hits[10:])
+			want(f, "with an offset", rest.Hits, in.Hits[10:])
 			least := f.ask(v, millrace.Query{Text: "wheel", Page: "/long", Least: in.Hits[3].Relevance, Limit: 100})
-			want(f, "the relevant ones", least.Hits, in.Hits[:len(least.Hits)])
+			want(f, "the relevant hits", least.Hits, in.Hits[:len(least.Hits)])
 			if n := len(least.Hits); n < 4 || n == 12 && in.Hits[11].Relevance < in.Hits[3].Relevance {
 				t.Errorf("%d hits", n)
 			}
-			want(f, "in a page that is not there", f.ask(v, millrace.Query{Text: "wheel", Page: "/none"}).Total, 0)
+			want(f, "in a missing page", f.ask(v, millrace.Query{Text: "wheel", Page: "/none"}).Total, 0)
 		}},
-		{"an edit renames only what it touches", func(t *testing.T, f *fixture) {
+		{"an edit changes the IDs of few passages", func(t *testing.T, f *fixture) {
 			p := article("/a", "")
 			for i := range 9 {
 				p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: fmt.Sprint("Part ", i)},
@@ -243,7 +243,7 @@ func searchCases() []testCase {
 			after := names()
 			after[4] = before[4]
 			want(f, "ids", after, before)
-			want(f, "found by what is new", f.search(f.head(), "mended"), set("/a"))
+			want(f, "found by new words", f.search(f.head(), "mended"), set("/a"))
 		}},
 		{"a canceled search stops", func(t *testing.T, f *fixture) {
 			f.puts("/a")
@@ -262,9 +262,9 @@ func searchCases() []testCase {
 				}
 			}
 		}},
-		{"meaning is learned and forgotten with the pages", learning},
-		{"an embedder is asked, or done without", embedding},
-		{"pages that are gone crowd nothing out", crowded},
+		{"vectors are fitted to the pages, and removed with them", learning},
+		{"an embedder is used, or ignored if it fails", embedding},
+		{"deleted pages displace no other page", crowded},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 func wordCases() []testCase {
 	return []testCase{
-		{"a word is read in every language of the site", func(t *testing.T, f *fixture) {
+		{"a word is stemmed in every language of the site", func(t *testing.T, f *fixture) {
 			var batch []millrace.Change
 			in := func(path, language, text string) {
 				p := article(path, text)
@@ -35,7 +35,7 @@ func wordCases() []testCase {
 				}
 			}
 		}},
-		{"one letter finds the words that have it", func(t *testing.T, f *fixture) {
+		{"one letter finds the words that contain it", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "每年春天都应该清洗水车的轮子。")), put(article("/b", "Only Latin: plan b.")), put(article("/c", "关闭闸门，然后等待。喝水")))
 			f.update()
 			v := f.head()
@@ -51,7 +51,7 @@ func wordCases() []testCase {
 				want(f, "marks in "+h.URL, len(h.Marks), 1)
 			}
 		}},
-		{"a word is corrected to the likeliest one", func(t *testing.T, f *fixture) {
+		{"a word is corrected to the most likely word", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "One accum.")), put(article("/b", "Before vacuuming.")), put(article("/c", "Run a vacuum.")), put(article("/d", "The vacuum is empty.")))
 			f.update()
 			found := f.ask(f.head(), millrace.Query{Text: "vaccum"}) //nolint:misspell // it is
@@ -61,7 +61,7 @@ func wordCases() []testCase {
 			want(f, "corrected with a hit", found.Corrected, "vacuum accum")
 			want(f, "hits", found.Total, 4)
 		}},
-		{"a word is corrected wherever it stands by itself", func(_ *testing.T, f *fixture) {
+		{"a word is corrected wherever it is a separate word", func(_ *testing.T, f *fixture) {
 			f.apply(put(article("/a", "Herons stand on the millpond.")), put(article("/b", "Boats of xheromns.")))
 			f.update()
 			for q, corrected := range map[string]string{
@@ -72,7 +72,7 @@ func wordCases() []testCase {
 				want(f, q, f.ask(f.head(), millrace.Query{Text: q}).Corrected, corrected)
 			}
 		}},
-		{"a page in another language makes no stop word count", func(t *testing.T, f *fixture) {
+		{"a page in another language does not make stop words count", func(t *testing.T, f *fixture) {
 			var batch []millrace.Change
 			for i := range 100 {
 				batch = append(batch, put(article(fmt.Sprintf("/p%d", i), "Boats leave the harbour.")))
@@ -85,7 +85,7 @@ func wordCases() []testCase {
 			want(f, "whose", f.search(f.head(), "whose"), set("/whose"))
 			want(f, "moulins", f.search(f.head(), "moulins"), set("/fr"))
 		}},
-		{"a name comes before its words", func(t *testing.T, f *fixture) {
+		{"a name ranks before its words", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "Connections are at the max, for the max of connections is the max.")), put(article("/b", "The setting max_connections says how many.")), put(article("/c", "No more.")))
 			f.update()
 			for q, pages := range map[string][]string{"max_connections": {"/b", "/a"}, "max connections": {"/a", "/b"}, "no-more": {"/c"}, "max_connections -more": {"/b", "/a"}, `"max_connections"`: {"/b"}} {
@@ -94,7 +94,7 @@ func wordCases() []testCase {
 			h := f.ask(f.head(), millrace.Query{Text: "max_connections"}).Hits[0]
 			want(f, "mark", h.Snippet[h.Marks[0][0]:h.Marks[0][1]], "max_connections")
 		}},
-		{"a long page hides no other one", func(t *testing.T, f *fixture) {
+		{"a long page displaces no other page", func(t *testing.T, f *fixture) {
 			p := article("/long", "")
 			for i := range 1500 {
 				p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: fmt.Sprint("Part ", i)},

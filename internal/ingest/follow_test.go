@@ -35,12 +35,12 @@ func TestFollowFirstScan(t *testing.T) {
 		}
 		first, second := start(), start()
 		if !first.Busy() || !second.Busy() {
-			t.Errorf("while the first scan goes on: %t, %t", first.Busy(), second.Busy())
+			t.Errorf("during the first scan: %t, %t", first.Busy(), second.Busy())
 		}
 		close(end)
 		synctest.Wait()
 		if first.Busy() || second.Busy() {
-			t.Errorf("after it: %t, %t", first.Busy(), second.Busy())
+			t.Errorf("after the first scan: %t, %t", first.Busy(), second.Busy())
 		}
 	})
 }

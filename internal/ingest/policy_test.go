@@ -44,11 +44,11 @@ func TestPolicyDatedOnce(t *testing.T) {
 	}
 	// A policy that was removed and added again gets a new date.
 	if p, err := DatedPolicy(t.Context(), st, "site", nil, log); p != nil || err != nil {
-		t.Errorf("no block: %+v, %v", p, err)
+		t.Errorf("without a policy: %+v, %v", p, err)
 	}
 	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}
 	if dated, err := DatedPolicy(t.Context(), st, "site", p, log); err != nil || !dated.Updated.After(last) {
-		t.Errorf("put back: %+v, %v", dated, err)
+		t.Errorf("added again: %+v, %v", dated, err)
 	}
 }
 
@@ -62,13 +62,13 @@ func TestPolicyDateForgotten(t *testing.T) {
 	for _, access := range []string{"all", "some"} {
 		p.Access = access
 		if out.String() != "" {
-			t.Errorf("too soon: %s", out.String())
+			t.Errorf("logged too early: %s", out.String())
 		}
 		if dated, err := DatedPolicy(t.Context(), st, "site", p, log); err != nil || !dated.Updated.Equal(p.Updated) {
 			t.Errorf("%+v, %v", dated, err)
 		}
 	}
 	if !strings.Contains(out.String(), " date=2026-01-01T00:00:00Z") {
-		t.Errorf("nothing was said: %s", out.String())
+		t.Errorf("nothing was logged: %s", out.String())
 	}
 }

@@ -44,7 +44,7 @@ func (s *onceSkipped) Page(context.Context, millrace.Ref) (*millrace.Page, error
 	return nil, millrace.ErrNotFound
 }
 
-// A skipped page stays skipped, also in another process, until it is read or no scan has reported
+// A skipped page stays skipped, even in another process, until it is read or no scan has reported
 // it for a month.
 func TestSkipsStand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestCanonicalVector(t *testing.T) {
 	mixed := `{ "title":"Hello World" , "profile":"tct-1","content":"Hello World","canonical_url":"https:\/\/example.com\/hello-world\/"}`
 	got, err := jsonio.Canonical([]byte(mixed), nil)
 	if string(got) != vectorJSON || len(got) != 116 {
-		t.Errorf("Canonical gives %s, %v", got, err)
+		t.Errorf("Canonical returns %s, %v", got, err)
 	}
 	if h := canon.SHA256Hex(got); h != vectorHash {
 		t.Errorf("hash %s, want %s", h, vectorHash)
@@ -109,9 +109,9 @@ func FuzzCanonical(f *testing.F) {
 			return
 		}
 		if again, err := jsonio.Canonical(out, nil); !bytes.Equal(again, out) {
-			t.Fatalf("%q: %q, and again %q, %v", data, out, again, err)
+			t.Fatalf("%q: %q, and after a second call %q, %v", data, out, again, err)
 		}
-		// Our encoder returns the same bytes for values of the standard library.
+		// The encoder of this project returns the same bytes for values of the standard library.
 		var v any
 		if err := json.Unmarshal(data, &v); err != nil {
 			t.Fatalf("%q: %v", data, err)
@@ -122,7 +122,8 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// appendAny appends a decoded value with our encoder, members in their order.
+// appendAny appends a decoded value with the encoder of this project, with the members in
+// canonical order.
 func appendAny(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:

@@ -21,8 +21,8 @@ type item struct {
 	ETag string `json:"etag"`
 }
 
-// refused fails unless err is of the kind, and its code or position contains each of says.
-func refused(t *testing.T, name string, err, kind error, says ...string) {
+// refused fails unless err is of the kind, and its code or position contains each of want.
+func refused(t *testing.T, name string, err, kind error, want ...string) {
 	t.Helper()
 	if err == nil {
 		t.Errorf("%s: no error", name)
@@ -40,9 +40,9 @@ func refused(t *testing.T, name string, err, kind error, says ...string) {
 	} else if e, ok := errors.AsType[*overLimit](err); ok {
 		at = e.at
 	}
-	for _, want := range says {
-		if millrace.ErrorCode(err) != want && !strings.Contains(at, want) {
-			t.Errorf("%s: %v has neither the code nor the position %q", name, err, want)
+	for _, w := range want {
+		if millrace.ErrorCode(err) != w && !strings.Contains(at, w) {
+			t.Errorf("%s: %v has neither the code nor the position %q", name, err, w)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestDecode(t *testing.T) {
 // broken lists invalid documents, which every function rejects.
 var broken = []struct {
 	name, doc string
-	says      []string
+	want      []string
 }{
 	{"empty", "", []string{"line 1, byte 0", "json-cut"}},
 	{"blank", " \n ", []string{"json-cut"}},
@@ -132,18 +132,18 @@ func skipAll(r *Reader) error {
 func TestBroken(t *testing.T) {
 	for _, c := range broken {
 		var v any
-		refused(t, c.name+", Unmarshal", Unmarshal([]byte(c.doc), nil, &v), millrace.ErrInvalid, c.says...)
-		refused(t, c.name+", Decode", Decode(strings.NewReader(c.doc), nil, &v), millrace.ErrInvalid, c.says...)
+		refused(t, c.name+", Unmarshal", Unmarshal([]byte(c.doc), nil, &v), millrace.ErrInvalid, c.want...)
+		refused(t, c.name+", Decode", Decode(strings.NewReader(c.doc), nil, &v), millrace.ErrInvalid, c.want...)
 		r := NewReader(strings.NewReader(c.doc), nil)
-		refused(t, c.name+", Reader.Decode", r.Decode(&v), millrace.ErrInvalid, c.says...)
+		refused(t, c.name+", Reader.Decode", r.Decode(&v), millrace.ErrInvalid, c.want...)
 		r = NewReader(strings.NewReader(c.doc), nil)
 		_, err := r.Raw()
-		refused(t, c.name+", Raw", err, millrace.ErrInvalid, c.says...)
+		refused(t, c.name+", Raw", err, millrace.ErrInvalid, c.want...)
 		if again := r.Skip(); !errors.Is(again, err) {
 			t.Errorf("%s: then %v, want the first error again", c.name, again)
 		}
-		refused(t, c.name+", Skip", NewReader(strings.NewReader(c.doc), nil).Skip(), millrace.ErrInvalid, c.says...)
-		refused(t, c.name+", Members", skipAll(NewReader(iotest.OneByteReader(strings.NewReader(c.doc)), nil)), millrace.ErrInvalid, c.says...)
+		refused(t, c.name+", Skip", NewReader(strings.NewReader(c.doc), nil).Skip(), millrace.ErrInvalid, c.want...)
+		refused(t, c.name+", Members", skipAll(NewReader(iotest.OneByteReader(strings.NewReader(c.doc)), nil)), millrace.ErrInvalid, c.want...)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestMisfit(t *testing.T) {
 	}
 	for _, c := range []struct {
 		doc  string
-		says []string
+		want []string
 	}{
 		{`[]`, []string{"line 1, byte 0", "json-type"}},
 		{"{\n\"version\":\"1\"}", []string{"line 2, byte 12 (/version)", "json-type"}},
@@ -166,8 +166,8 @@ func TestMisfit(t *testing.T) {
 		{"{\"items\":[{},\n\n {\"etag\":[]}]}", []string{"line 3, byte", "(/items/1/etag)", "json-type"}},
 	} {
 		var d document
-		refused(t, c.doc, Unmarshal([]byte(c.doc), nil, &d), millrace.ErrInvalid, c.says...)
-		refused(t, c.doc, NewReader(strings.NewReader(c.doc), nil).Decode(&d), millrace.ErrInvalid, c.says...)
+		refused(t, c.doc, Unmarshal([]byte(c.doc), nil, &d), millrace.ErrInvalid, c.want...)
+		refused(t, c.doc, NewReader(strings.NewReader(c.doc), nil).Decode(&d), millrace.ErrInvalid, c.want...)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestWalk(t *testing.T) {
 func TestWalkPlaces(t *testing.T) {
 	for _, c := range []struct {
 		name, doc string
-		says      []string
+		want      []string
 	}{
 		{"not an object", " []", []string{"line 1, byte 1", "json-type"}},
 		{"not an array", "{\"version\":1,\n \"items\": {}}", []string{"line 2, byte 24 (/items)", "json-type"}},
@@ -196,7 +196,7 @@ func TestWalkPlaces(t *testing.T) {
 	} {
 		for _, r := range []io.Reader{strings.NewReader(c.doc), iotest.OneByteReader(strings.NewReader(c.doc))} {
 			_, _, err := walk(NewReader(r, nil))
-			refused(t, c.name, err, millrace.ErrInvalid, c.says...)
+			refused(t, c.name, err, millrace.ErrInvalid, c.want...)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func TestWalkGoesOn(t *testing.T) {
 			raw, err := r.Raw()
 			log = append(log, fmt.Sprint("g", string(raw), err))
 			if err := r.Skip(); err == nil {
-				t.Error("a value was taken twice")
+				t.Error("a value was consumed twice")
 			}
 		}
 	}
@@ -274,20 +274,20 @@ func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		says []string
+		want []string
 	}{
 		{"size, Decode", Decode(strings.NewReader(long), &Limits{Size: 100}, &v), []string{"json-size"}},
 		{"size, Unmarshal", Unmarshal([]byte(long), &Limits{Size: 100}, &v), []string{"json-size"}},
 		{"size, walk", walkDoc(long, &Limits{Size: 100}), []string{"(/items/0)", "json-size"}},
 		{"size, white space", walkDoc(`{}`+strings.Repeat(" ", 100), &Limits{Size: 100}), []string{"json-size"}},
 		{"value", walkDoc(long, &Limits{Value: 100}), []string{"byte 10 (/items/0)", "json-value"}},
-		{"value that never ends", NewReader(io.MultiReader(strings.NewReader(`"`), endless('x')), nil).Decode(&v), []string{"json-value"}},
-		{"skipped value that never ends", NewReader(io.MultiReader(strings.NewReader(`["`), endless('x')), nil).Skip(), []string{"json-value"}},
-		{"white space that never ends", NewReader(endless(' '), nil).Decode(&v), []string{"json-value"}},
+		{"endless value", NewReader(io.MultiReader(strings.NewReader(`"`), endless('x')), nil).Decode(&v), []string{"json-value"}},
+		{"endless skipped value", NewReader(io.MultiReader(strings.NewReader(`["`), endless('x')), nil).Skip(), []string{"json-value"}},
+		{"endless white space", NewReader(endless(' '), nil).Decode(&v), []string{"json-value"}},
 		{"depth, Unmarshal", Unmarshal([]byte(deep(65)), nil, &v), []string{"byte 64", "json-depth"}},
 		{"depth, Reader", NewReader(strings.NewReader(deep(65)), nil).Decode(&v), []string{"json-depth"}},
 		{"depth, Skip", NewReader(strings.NewReader(deep(65)), nil).Skip(), []string{"json-depth"}},
-		{"depth that never ends", NewReader(endless('['), nil).Skip(), []string{"json-depth"}},
+		{"endless depth", NewReader(endless('['), nil).Skip(), []string{"json-depth"}},
 		{"depth inside", walkDoc(`{"items":[`+deep(3)+`]}`, &Limits{Depth: 4}), []string{"(/items/0)", "json-depth"}},
 		{"depth of the walk", walkDoc(`{"items":[]}`, &Limits{Depth: 1}), []string{"json-depth"}},
 		{"count", walkDoc(`{"items":[{},{},{}]}`, &Limits{Count: 2}), []string{"(/items/2)", "json-count"}},
@@ -296,7 +296,7 @@ func TestLimits(t *testing.T) {
 		{"name", walkDoc(`{"`+strings.Repeat("x", maxName+1)+`":1}`, nil), []string{"json-name"}},
 		{"name, skipped", walkDoc(`{"a":{"`+strings.Repeat("x", maxName+1)+`":1}}`, nil), []string{"json-name"}},
 	} {
-		refused(t, c.name, c.err, millrace.ErrTooLarge, c.says...)
+		refused(t, c.name, c.err, millrace.ErrTooLarge, c.want...)
 	}
 	for name, err := range map[string]error{
 		"size":                      Decode(strings.NewReader(long), &Limits{Size: int64(len(long))}, &v),
@@ -323,14 +323,14 @@ func (e endless) Read(p []byte) (int, error) {
 }
 
 func TestSourceError(t *testing.T) {
-	cause := errors.New("the wire was cut")
+	cause := errors.New("the connection broke")
 	var v any
 	for name, err := range map[string]error{
 		"Decode": Decode(io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(cause)), nil, &v),
 		"Reader": NewReader(io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(cause)), nil).Decode(&v),
 		"Skip":   NewReader(io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(cause)), nil).Skip(),
 		"after":  NewReader(io.MultiReader(strings.NewReader(`{}`), iotest.ErrReader(cause)), nil).Skip(),
-		"unexpected EOF of the wire": NewReader(io.MultiReader(strings.NewReader(`{"a":`),
+		"unexpected EOF of the connection": NewReader(io.MultiReader(strings.NewReader(`{"a":`),
 			iotest.ErrReader(fmt.Errorf("%w: %w", cause, io.ErrUnexpectedEOF))), nil).Skip(),
 	} {
 		if !errors.Is(err, cause) || errors.Is(err, millrace.ErrInvalid) {

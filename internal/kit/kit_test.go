@@ -34,11 +34,11 @@ func TestStream(t *testing.T) {
 		break
 	}
 	if c := kit.Cursor(struct{ At int }{}); c != "" {
-		t.Errorf("the start is %q", c)
+		t.Errorf("the cursor of the start is %q", c)
 	}
 }
 
-// A cursor of another site is a conflict, and so is an invalid cursor.
+// A cursor of another site is ErrConflict, and so is an invalid cursor.
 func TestResume(t *testing.T) {
 	r := kit.NewReader("x", nil, "https://example.com/a", new(protocol.ReaderOptions))
 	for since, want := range map[millrace.Cursor]error{

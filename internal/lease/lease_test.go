@@ -63,7 +63,7 @@ func TestWait(t *testing.T) {
 			go func() {
 				err := lease.Wait(t.Context(), leases, "job", func(ctx context.Context, _ store.Lease) error {
 					if running.Add(1) != 1 || time.Since(begun) < time.Minute {
-						t.Errorf("it runs after %v", time.Since(begun))
+						t.Errorf("the function runs after %v", time.Since(begun))
 					}
 					time.Sleep(20 * time.Second)
 					running.Add(-1)
@@ -151,11 +151,11 @@ func TestLostLease(t *testing.T) {
 			if err != nil {
 				t.Errorf("another holder: %v", err)
 			}
-			wantCode(t, "of another holder", apply(l), "lease-lost")
+			wantCode(t, "a release by another holder", apply(l), "lease-lost")
 			return ctx.Err()
 		})
 		wantCode(t, "hold", err, "lease-lost")
-		wantCode(t, "the other holder's lease stays", lease.Hold(t.Context(), s.Leases(), "job", nil), "lease-held")
+		wantCode(t, "the lease of the other holder stays", lease.Hold(t.Context(), s.Leases(), "job", nil), "lease-held")
 	})
 }
 
@@ -212,7 +212,7 @@ func TestClockIsSet(t *testing.T) {
 					t.Errorf("canceled after %v", took)
 				}
 				if _, err := site.Fenced(l).Apply(t.Context(), "me", nil); !errors.Is(err, millrace.ErrConflict) {
-					t.Errorf("apply under a lease that is lost: %v", err)
+					t.Errorf("apply with a lost lease: %v", err)
 				}
 				return ctx.Err()
 			})

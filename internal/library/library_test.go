@@ -72,7 +72,7 @@ func TestSearchReadOnly(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.db")
 	fill(t, open(t, file, false), "/a")
-	if err := os.WriteFile(file+".index", []byte("a file stands where the folder would be"), 0o600); err != nil {
+	if err := os.WriteFile(file+".index", []byte("a file is at the path of the folder"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lib := New(open(t, file, true), file, nil)

@@ -40,7 +40,7 @@ func TestChanges(t *testing.T) {
 				return got, out.Cursor
 			}
 		}
-		t.Fatal("it has no end")
+		t.Fatal("the list has no end")
 		return nil, ""
 	}
 	got, cursor := all("", 3)

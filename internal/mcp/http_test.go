@@ -137,22 +137,22 @@ func TestHostileRequests(t *testing.T) {
 		{"its own origin", local, ping, []string{"Origin", "http://" + host}, 200, `"result"`},
 		{"localhost", local, ping, []string{"Host", "localhost:1"}, 200, `"result"`},
 		{"another host", local, ping, []string{"Host", "evil.example"}, 403, ""},
-		{"a host that resembles", local, ping, []string{"Host", "localhost.evil.example"}, 403, ""},
+		{"a host with a similar name", local, ping, []string{"Host", "localhost.evil.example"}, 403, ""},
 		{"rebinding", local, ping, []string{"Host", "evil.example", "Origin", "http://evil.example"}, 403, ""},
 		{"another origin", local, ping, []string{"Origin", "https://evil.example"}, 403, ""},
 		{"another port", local, ping, []string{"Origin", "http://127.0.0.1:1"}, 403, ""},
-		{"no origin that says so", local, ping, []string{"Origin", "null"}, 403, ""},
+		{"Origin: null", local, ping, []string{"Origin", "null"}, 403, ""},
 		{"behind a proxy", open, ping, []string{"Host", "mill.example"}, 200, `"result"`},
 		{"behind a proxy, from a page", open, ping, []string{"Host", "mill.example", "Origin", "https://evil.example"}, 403, ""},
 		{"a batch", local, "\n[" + strings.TrimSuffix(strings.Repeat(list("{}")+",", 300), ",") + "]", nil, 400, ""},
-		{"a body too large", local, list(`{"after":"` + strings.Repeat("x", maxBody) + `"}`), nil, 413, "65536"},
+		{"a body that is too large", local, list(`{"after":"` + strings.Repeat("x", maxBody) + `"}`), nil, 413, "65536"},
 		{"no JSON", local, "{", nil, 400, ""},
 		{"nothing", local, "", nil, 400, ""},
 		{"no message", local, `{"a":1}`, nil, 400, ""},
 		{"nested", local, list(strings.Repeat(`{"after":`, 5000) + "1" + strings.Repeat("}", 5000)), nil, 400, ""},
 		{"another type", local, ping, []string{"Content-Type", "text/plain"}, 415, ""},
 		{"an unknown version", local, ping, []string{"Mcp-Protocol-Version", "1999-01-01"}, 400, ""},
-		{"a session that is not", local, ping, []string{"Mcp-Session-Id", "stolen"}, 200, `"result"`},
+		{"an unknown session", local, ping, []string{"Mcp-Session-Id", "stolen"}, 200, `"result"`},
 		{"an unknown method", local, `{"jsonrpc":"2.0","id":1,"method":"sites/delete"}`, nil, 400, ""},
 		{"a subscription", local, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"millrace://page/x"}}`, nil, 200, `"code":-32601`},
 		{"levels of a log", local, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}`, nil, 200, `"code":-32601`},
@@ -228,7 +228,7 @@ func TestManySessions(t *testing.T) {
 		sessions++
 	}
 	if sessions != 0 {
-		t.Errorf("%d sessions are left", sessions)
+		t.Errorf("%d sessions remain", sessions)
 	}
 	for deadline := time.Now().Add(5 * time.Minute); runtime.NumGoroutine() > before+50; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -253,11 +253,11 @@ func TestClientGoes(t *testing.T) {
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if resp, err := http.DefaultTransport.RoundTrip(r); err == nil {
 		resp.Body.Close()
-		t.Fatal("it was answered")
+		t.Fatal("the call was answered")
 	}
 	for deadline := time.Now().Add(5 * time.Minute); len(s.turns) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("its call goes on")
+			t.Fatal("the call continues")
 		}
 	}
 }
@@ -286,11 +286,11 @@ func TestKeysAndRates(t *testing.T) {
 			t.Errorf("key %.6q: %d %v %s", q.key, status, h, body)
 		}
 		if status == 200 && !strings.Contains(strings.Join(h["Cache-Control"], ","), "private") {
-			t.Errorf("what a key opens may be kept: %v", h)
+			t.Errorf("a response for a key may be cached: %v", h)
 		}
 	}
 	if _, err := dial(t, url, ""); err == nil {
-		t.Error("a client without a key gets in")
+		t.Error("a client without a key is accepted")
 	}
 	c, err := dial(t, url, reader)
 	if err != nil {
@@ -306,7 +306,7 @@ func TestKeysAndRates(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("a revoked key opens")
+			t.Fatal("a revoked key is accepted")
 		}
 	}
 

@@ -215,7 +215,7 @@ func refused(t testing.TB, c *sdk.ClientSession, tool string, args any) (code, w
 	}
 	code, _ = r.Meta[codeKey].(string)
 	if !r.IsError || code == "" {
-		t.Fatalf("%s %v is answered: %s", tool, args, resultText(r))
+		t.Fatalf("%s %v returned a result: %s", tool, args, resultText(r))
 	}
 	return code, resultText(r)
 }
@@ -236,7 +236,7 @@ type broken struct{ err error }
 func (b broken) Names(context.Context) ([]string, error)         { return []string{mill}, nil }
 func (b broken) Site(_ context.Context, _ string) (*Site, error) { return nil, b.err }
 
-var errSecret = errors.New("disk /home/miller/secret.db is on fire")
+var errSecret = errors.New("disk error in /home/miller/secret.db")
 
 // slow is a library whose methods take time.
 type slow struct {

@@ -31,11 +31,11 @@ func parts(t testing.TB, blocks []millrace.Block, most budget) (markdown []strin
 			return markdown
 		}
 		if slices.Compare(rest, at) <= 0 {
-			t.Fatalf("after %v comes %v", at, rest)
+			t.Fatalf("the position after %v is %v", at, rest)
 		}
 		at = rest
 	}
-	t.Fatal("it has no end")
+	t.Fatal("the page has no end")
 	return nil
 }
 
@@ -96,17 +96,17 @@ func TestPartsAreComplete(t *testing.T) {
 		all := strings.Join(got, "\n")
 		for i := range 200 {
 			if n := strings.Count(all, fmt.Sprintf("\tline%d(", i)); n != 1 {
-				t.Errorf("budget %v: line %d is there %d times", most, i, n)
+				t.Errorf("budget %v: line %d occurs %d times", most, i, n)
 			}
 		}
 		for i := range 60 {
 			if n := strings.Count(all, fmt.Sprintf("| wheel%d |", i)); n != 1 {
-				t.Errorf("budget %v: row %d is there %d times", most, i, n)
+				t.Errorf("budget %v: row %d occurs %d times", most, i, n)
 			}
 		}
 		for i := range 40 {
 			if !strings.Contains(all, fmt.Sprintf("%d. item%d ", 7+i, i)) && !strings.Contains(all, fmt.Sprintf("%d. item%d\n", 7+i, i)) {
-				t.Errorf("budget %v: item %d has not its number", most, i)
+				t.Errorf("budget %v: item %d has the wrong number", most, i)
 			}
 		}
 		if a, b := strings.Count(all, "turns"), strings.Count(full, "turns"); a != b {
@@ -142,7 +142,7 @@ func TestNoCharacterIsTorn(t *testing.T) {
 			for i, p := range parts(t, []millrace.Block{b}, budget{characters: 501}) {
 				p = strings.Trim(p, "`\n")
 				if !utf8.ValidString(p) || strings.Trim(strings.ReplaceAll(p, s, ""), " \n") != "" {
-					t.Errorf("%q is torn in part %d", s, i)
+					t.Errorf("%q is cut in part %d", s, i)
 				}
 			}
 		}
@@ -199,7 +199,7 @@ func TestLargePages(t *testing.T) {
 		parts(t, []millrace.Block{b}, budget{characters: 500})
 	}
 	if got := parts(t, nil, budget{characters: 500}); !slices.Equal(got, []string{""}) {
-		t.Errorf("of nothing: %q", got)
+		t.Errorf("an empty page: %q", got)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestMarksStay(t *testing.T) {
 		}
 		all = strings.Join(parts(t, []millrace.Block{nest}, most), "\n")
 		if n := strings.Count(all, "turns"); n != (21+8)*60 {
-			t.Errorf("budget %v: %d sentences in what is nested, want %d", most, n, (21+8)*60)
+			t.Errorf("budget %v: %d nested sentences, want %d", most, n, (21+8)*60)
 		}
 	}
 }
@@ -306,7 +306,7 @@ func FuzzPlace(f *testing.F) {
 			t.Errorf("%d characters", len(s))
 		}
 		if err == nil && rest != nil && at != nil && slices.Compare(rest, at) <= 0 {
-			t.Errorf("after %v comes %v", at, rest)
+			t.Errorf("the position after %v is %v", at, rest)
 		}
 	})
 }

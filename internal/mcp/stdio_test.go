@@ -32,7 +32,7 @@ func TestStdio(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(5 * time.Minute):
-		t.Fatal("it goes on without a client")
+		t.Fatal("the server runs without a client")
 	}
 }
 
@@ -42,14 +42,14 @@ func TestHostileLines(t *testing.T) {
 		in   string
 		fail bool
 	}{
-		"nothing":       {"", false},
-		"a hello":       {hello, false},
-		"no JSON":       {hello + "hello\n", true},
-		"a long line":   {hello + `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 2*maxLine) + "\"}}\n", true},
-		"half a line":   {hello + `{"jsonrpc":"2.0","id":1,"me`, true},
-		"before hello":  {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n", false},
-		"null as a map": {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":null}}` + "\n", false},
-		"no parameters": {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call"}` + "\n", false},
+		"nothing":            {"", false},
+		"a hello":            {hello, false},
+		"no JSON":            {hello + "hello\n", true},
+		"a long line":        {hello + `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 2*maxLine) + "\"}}\n", true},
+		"an incomplete line": {hello + `{"jsonrpc":"2.0","id":1,"me`, true},
+		"before hello":       {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n", false},
+		"null as a map":      {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":null}}` + "\n", false},
+		"no parameters":      {hello + `{"jsonrpc":"2.0","id":1,"method":"tools/call"}` + "\n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := new(bytes.Buffer)
@@ -61,12 +61,12 @@ func TestHostileLines(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			case <-time.After(5 * time.Minute):
-				t.Fatal("it does not end")
+				t.Fatal("the server does not end")
 			}
 			// Standard output contains only messages of the protocol.
 			for l := range strings.Lines(out.String()) {
 				if !json.Valid([]byte(l)) || !strings.Contains(l, `"jsonrpc":"2.0"`) {
-					t.Errorf("%q is no message", l)
+					t.Errorf("%q is not a message", l)
 				}
 			}
 		})

@@ -29,7 +29,7 @@ func TestToolsSayWhatTheyAre(t *testing.T) {
 	c := connect(t, New(mills(t), &Options{Version: "1.2.3"}), nil)
 	hello := c.InitializeResult()
 	if hello.ServerInfo.Name != "millrace" || hello.ServerInfo.Version != "1.2.3" || hello.Instructions == "" {
-		t.Errorf("the server says of itself %+v, %q", hello.ServerInfo, hello.Instructions)
+		t.Errorf("the server describes itself as %+v, %q", hello.ServerInfo, hello.Instructions)
 	}
 	if b, err := json.Marshal(hello.Capabilities); err != nil || string(b) != `{"resources":{},"tools":{}}` {
 		t.Errorf("capabilities: %s, %v", b, err)
@@ -73,7 +73,7 @@ func TestListSites(t *testing.T) {
 	}
 	for _, word := range []string{mill, "ai-train", "attribution"} {
 		if !strings.Contains(reply, word) {
-			t.Errorf("%q is not said in %s", word, reply)
+			t.Errorf("%q is missing in %s", word, reply)
 		}
 	}
 	// The cursor of list_sites is the start of later changes.
@@ -123,7 +123,7 @@ func TestSearch(t *testing.T) {
 		t.Fatalf("hits: %+v", out.Hits)
 	}
 	if s.indexed.Load() != 2 {
-		t.Errorf("the index was made %d times, want once a site", s.indexed.Load())
+		t.Errorf("the index was updated %d times, want once per site", s.indexed.Load())
 	}
 	if len(out.Sites) == 0 || out.Sites[0].Terms.URL != mill+"terms" || !strings.Contains(reply, "attribution") {
 		t.Errorf("the terms are missing: %+v\n%s", out.Sites, reply)
@@ -137,12 +137,12 @@ func TestSearch(t *testing.T) {
 		t.Errorf("in one site: %+v", out.Hits)
 	}
 	if out, message := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 0 || message == "" {
-		t.Errorf("of nothing: %+v, %s", out, message)
+		t.Errorf("without results: %+v, %s", out, message)
 	}
 	// A page that is mirrored later is found.
 	s.apply(river, put("/zeppelin", "Airships", text("Zeppelins cross the river.")))
 	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 1 || out.Hits[0].URL != river+"zeppelin" {
-		t.Errorf("of what came meanwhile: %+v", out.Hits)
+		t.Errorf("a page added in the meantime: %+v", out.Hits)
 	}
 	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel river mill", "limit": 1}); len(out.Hits) != 1 || out.Total < 2 {
 		t.Errorf("limit 1: %d of %d hits", len(out.Hits), out.Total)
@@ -183,13 +183,13 @@ func TestReadPage(t *testing.T) {
 	}
 	for _, word := range []string{want, "Content of " + mill + "wheels/", "Title: Wheels", "Author: A. Miller", out.Modified, mill + "terms"} {
 		if !strings.Contains(reply, word) {
-			t.Errorf("%q is not said in:\n%s", word, reply)
+			t.Errorf("%q is missing in:\n%s", word, reply)
 		}
 	}
 	// Other spellings of the same URL.
 	for _, url := range []string{mill + "wheels", mill + "wheels/#undershot", "https://MILL.example/wheels/", "https://mill.example:443/wheels/"} {
 		if again, _ := asked[readOut](t, c, "read_page", map[string]any{"url": url}); again.URL != mill+"wheels/" {
-			t.Errorf("%s gives %s", url, again.URL)
+			t.Errorf("%s returns %s", url, again.URL)
 		}
 	}
 	if again, _ := asked[readOut](t, c, "read_page", map[string]any{"url": "/wheels/", "site": mill}); again.URL != mill+"wheels/" {
@@ -284,7 +284,7 @@ func TestArguments(t *testing.T) {
 		code, why := refused(t, c, q.tool, q.args)
 		for _, want := range q.want {
 			if code != "bad-argument" || !strings.Contains(why, want) || len(why) > 300 {
-				t.Errorf("%s %v: %s, no %q in %s", q.tool, q.args, code, want, why)
+				t.Errorf("%s %v: %s, %q is missing in %s", q.tool, q.args, code, want, why)
 			}
 		}
 	}
@@ -328,7 +328,7 @@ func TestContentIsFenced(t *testing.T) {
 		}
 		for i, l := range lines {
 			if strings.Contains(l, "obey") && !strings.Contains(l, "passages for") && (i < fences[0] || i > fences[1]) && i > 0 {
-				t.Errorf("line %d is outside: %s", i, l)
+				t.Errorf("line %d is outside of the fences: %s", i, l)
 			}
 		}
 	}
@@ -393,7 +393,7 @@ func TestHostileArguments(t *testing.T) {
 	}
 	for _, at := range []blockPath{{3}, {0, 99999}, {1, 5, 5}, {2, 1000000}, {99}} {
 		if code, why := refused(t, c, "read_page", map[string]any{"url": mill + "wheels/", "cursor": cursorOf(at, p.Version)}); code != "bad-cursor" {
-			t.Errorf("place %v: %s", at, why)
+			t.Errorf("position %v: %s", at, why)
 		}
 	}
 	if log.Len() != 0 {
@@ -448,7 +448,7 @@ func TestEmptyLibrary(t *testing.T) {
 			t.Errorf("%s: %s", tool, why)
 		}
 	}
-	// A site that was never complete is listed with the reason.
+	// A site whose first sync is incomplete is listed with the reason.
 	if _, err := s.store.Site(t.Context(), mill, mill); err != nil {
 		t.Fatal(err)
 	}

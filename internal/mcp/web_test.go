@@ -59,7 +59,7 @@ func TestWeb(t *testing.T) {
 	}
 	for i := range 40 {
 		if !strings.Contains(whole.String(), fmt.Sprint("Paragraph ", i, " ")) {
-			t.Errorf("paragraph %d is in no part", i)
+			t.Errorf("paragraph %d is missing in all parts", i)
 		}
 	}
 	if code, why := refused(t, c, "read_page", map[string]any{"url": "https://web.example/other"}); code != "forbidden" || strings.ContainsRune(why, 0x1b) {
@@ -77,7 +77,7 @@ func TestWeb(t *testing.T) {
 		}
 	}
 	if code, _ := refused(t, c, "add_site", map[string]any{"url": "https://forbidden.example/"}); code != "forbidden" {
-		t.Errorf("a site that forbids it: %s", code)
+		t.Errorf("a site that disallows reading: %s", code)
 	}
 	if out, _ := asked[addOut](t, c, "add_site", map[string]any{"url": "https://web.example/"}); out.Pages != 7 || !out.Complete {
 		t.Errorf("%+v", out)
@@ -90,7 +90,7 @@ func TestWeb(t *testing.T) {
 	}
 }
 
-// The contact of a policy is called a contact.
+// The result labels the contact of a policy as a contact.
 func TestTermsContact(t *testing.T) {
 	t.Parallel()
 	if said := (&TermsOut{Contact: "mailto:mill@web.example"}).sentence(); !strings.Contains(said, "contact: mailto:mill@web.example") {

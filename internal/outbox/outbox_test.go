@@ -88,7 +88,7 @@ func (r *receiver) deliver(_ context.Context, lines [][]byte) error {
 func (r *receiver) want(t *testing.T, want ...string) {
 	t.Helper()
 	if d := cmp.Diff(want, r.got); d != "" {
-		t.Errorf("told (-want +got):\n%s", d)
+		t.Errorf("events (-want +got):\n%s", d)
 	}
 	r.got, r.parts = nil, nil
 }
@@ -221,7 +221,7 @@ func TestCutOff(t *testing.T) {
 			sent[e]++
 		}
 		if flushes > 20 {
-			t.Fatalf("it does not get on: %v", sent)
+			t.Fatalf("the position does not advance: %v", sent)
 		}
 	}
 	again := 0
@@ -229,7 +229,7 @@ func TestCutOff(t *testing.T) {
 		again += n - 1
 	}
 	if len(sent) != 30 || flushes < 2 || again > 3*flushes {
-		t.Errorf("%d of 30 pages were sent in %d parts, %d times too often", len(sent), flushes, again)
+		t.Errorf("%d of 30 pages were sent in %d deliveries, %d of them repeated", len(sent), flushes, again)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestLargeCommit(t *testing.T) {
 	r = &receiver{}
 	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "by size", Deliver: r.deliver, Bytes: 1000})
 	if len(r.got) != 95 || len(r.parts) < 10 {
-		t.Errorf("%d told in %d parts", len(r.got), len(r.parts))
+		t.Errorf("%d events in %d deliveries", len(r.got), len(r.parts))
 	}
 }
 
@@ -295,7 +295,7 @@ func TestTwice(t *testing.T) {
 	for i, o := range []*Outbox{other, idle} {
 		_, err := o.Flush(t.Context())
 		if _, taken := errors.AsType[*TakenError](err); !taken {
-			t.Errorf("%d: two processes tell the same receiver in turns: %v", i, err)
+			t.Errorf("%d: two processes send alternately to the same receiver: %v", i, err)
 		}
 	}
 }
@@ -363,7 +363,7 @@ func TestReset(t *testing.T) {
 	never.want(t, "added /a", "added /b", "added /d", "added /e")
 }
 
-// If a receiver refuses long messages, it gets shorter ones, at last without the content.
+// If a receiver refuses long messages, it gets shorter ones, and finally events without content.
 func TestTooLarge(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c="+strings.Repeat("long ", 1000), "/d=1", "/e=1")

@@ -43,7 +43,7 @@ func (f folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// ready keeps every rule, and every rule applies to it.
+// ready is a site that meets every rule, and to which every rule applies.
 func ready() folder {
 	const markdown = "text/markdown\nLink: </>; rel=canonical\n\n---\nindex: /llms.txt\n---\n\n# Mill\n\n" + paragraph + "\n\n```\nx\n```\n\nSee [it](https://x.test/it).\n"
 	return folder{
@@ -118,7 +118,7 @@ func TestAgentReadyFaults(t *testing.T) {
 	swap := func(path, old, with string) func(folder) {
 		return func(f folder) {
 			if !strings.Contains(f[path], old) {
-				t.Errorf("%s has no %s", path, old)
+				t.Errorf("page %s does not contain %s", path, old)
 			}
 			f[path] = strings.ReplaceAll(f[path], old, with)
 		}
@@ -194,7 +194,7 @@ func TestAgentReadyFaults(t *testing.T) {
 	}
 }
 
-// A plain site has few rules that apply, and loses no points for what it may do without.
+// A plain site has few rules that apply, and loses no points for optional features.
 func TestAgentReadyPlain(t *testing.T) {
 	t.Parallel()
 	report := judged(t, folder{"/": "text/html\n\n<body><p>" + paragraph})

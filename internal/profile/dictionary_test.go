@@ -75,7 +75,7 @@ func TestDictionary(t *testing.T) {
 				rec.Header().Set("Vary", "Accept-Encoding")
 			}
 		}), []string{rules + "6.2/dictionary-vary"}},
-		{"cuts the frame", changed(versions, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		{"truncates the frame", changed(versions, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 			if coded(rec) {
 				rec.Body.Truncate(rec.Body.Len() - 3)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// mill is a site that keeps all rules of Proxy.
+// mill is a site that meets all rules of Proxy.
 func mill(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	var body, kind string

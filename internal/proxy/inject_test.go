@@ -56,7 +56,7 @@ var pages = []struct{ name, page string }{
 	{"BOM and text", "\ufeff^text"},
 	{"upper case", "<!DOCTYPE HTML><HTML><HEAD><TITLE>T</TITLE>^</HEAD><BODY>"},
 	{"xhtml", `<?xml version="1.0" encoding="utf-8"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "x"><html xmlns="http://www.w3.org/1999/xhtml"><head><meta http-equiv="a"/>^</head>`},
-	{"header is no head", "<html>^<header>x</header>"},
+	{"header is not head", "<html>^<header>x</header>"},
 	{"noscript", `<head><meta charset="utf-8">^<noscript><img></noscript></head>`},
 	{"template", "<head>^<template><body></template></head>"},
 	{"custom", "<head>^<my-element></my-element>"},
@@ -108,7 +108,7 @@ func TestInjectStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		if delayed := len("<head>"+part) - b.Len(); delayed > longestName {
-			t.Errorf("%s: %d bytes held back", name, delayed)
+			t.Errorf("%s: %d bytes are buffered", name, delayed)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func FuzzInject(f *testing.F) {
 			t.Fatalf("%q became %q", page, got)
 		}
 		if other := inject(t, page, len(page)+1); other != got {
-			t.Fatalf("%q depends on its pieces: %q, %q", page, got, other)
+			t.Fatalf("the result for %q depends on the pieces: %q, %q", page, got, other)
 		}
 		if !strings.Contains(got, mark) {
 			return

@@ -89,7 +89,7 @@ func TestScript(t *testing.T) {
 		h, _ := json.Marshal(have)
 		w, _ := json.Marshal(want)
 		if string(h) != string(w) {
-			t.Errorf("%s: reads as %s, want %s", c.in, h, w)
+			t.Errorf("%s: parsed as %s, want %s", c.in, h, w)
 		}
 		z.Next()
 		if tok := z.Token(); tok.Type != html.EndTagToken || tok.Data != "script" {

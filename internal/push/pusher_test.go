@@ -109,7 +109,7 @@ func listen(t *testing.T) *listener {
 func (l *listener) want(t *testing.T, want ...string) {
 	t.Helper()
 	if d := cmp.Diff(want, l.got); d != "" {
-		t.Errorf("pushed (-want +got):\n%s", d)
+		t.Errorf("notifications (-want +got):\n%s", d)
 	}
 	l.got = nil
 }
@@ -330,14 +330,14 @@ func TestFollow(t *testing.T) {
 		time.Sleep(time.Hour)
 		move()
 		move()
-		want("without changes there is no wait", 63*time.Minute+time.Second, 63*time.Minute+time.Second)
+		want("no wait without changes", 63*time.Minute+time.Second, 63*time.Minute+time.Second)
 		set(func() {
 			start = start.Add(time.Hour)
 			fail = &fetch.StatusError{Code: http.StatusServiceUnavailable, RetryAfter: 90 * time.Second}
 		})
 		move()
 		time.Sleep(5 * time.Minute)
-		want("a hub that asks for patience", 4*time.Minute+time.Second, 5*time.Minute+31*time.Second, 7*time.Minute+time.Second)
+		want("a hub that sends a Retry-After", 4*time.Minute+time.Second, 5*time.Minute+31*time.Second, 7*time.Minute+time.Second)
 		cancel()
 		<-ended
 	})

@@ -122,7 +122,7 @@ func (w *world) callback(method, target, body, signature string) (int, string) {
 		w.t.Errorf("%s %s: %v", method, target, err)
 	}
 	if rec.Body.Len() > 0 && (!strings.HasPrefix(rec.Header().Get("Content-Type"), "text/plain") || rec.Header().Get("X-Content-Type-Options") != "nosniff") {
-		w.t.Errorf("what a hub wants repeated could be taken for a page: %v", rec.Header())
+		w.t.Errorf("the response with a challenge could be rendered as a page: %v", rec.Header())
 	}
 	return rec.Code, rec.Body.String()
 }
@@ -238,7 +238,7 @@ func TestKeep(t *testing.T) {
 		}
 		other := strings.Repeat("0", tokenLength)
 		if code, _ := w.callback(http.MethodPost, "https://me.example/push/"+other, "news", ""); code != http.StatusGone {
-			t.Errorf("another callback: %d", code)
+			t.Errorf("an unknown callback: %d", code)
 		}
 		if code, _ := w.callback(http.MethodPost, "https://me.example/push/", "news", ""); code != 0 {
 			t.Errorf("no callback: %d", code)
@@ -258,13 +258,13 @@ func TestKeep(t *testing.T) {
 
 		_, hints, end = w.keep(again)
 		if code, _ := w.callback(http.MethodPost, sub.Callback, "news", sign("sha256", sub.Secret, "news")); code != http.StatusAccepted || hints() != 1 || w.requests() != nil {
-			t.Errorf("the next process: %d, %d hints", code, hints())
+			t.Errorf("in the next process: %d, %d hints", code, hints())
 		}
 		_ = end()
 		again.Callback = strings.Replace(again.Callback, "me.example", "old.example", 1)
 		saved, _, end = w.keep(again)
 		if len(w.requests()) != 3 || saved().Callback == sub.Callback {
-			t.Error("a subscription for another callback is kept")
+			t.Error("a subscription for another callback is used")
 		}
 		_ = end()
 	})
@@ -283,7 +283,7 @@ func TestKeepFails(t *testing.T) {
 		w.set(func() { w.answer, w.dumb = 0, true })
 		time.Sleep(10 * time.Minute)
 		if !saved().Until.IsZero() {
-			t.Errorf("nothing is confirmed: %+v", saved())
+			t.Errorf("a subscription was stored without a confirmation: %+v", saved())
 		}
 		w.set(func() { w.dumb, w.lease = false, "1" })
 		time.Sleep(2 * time.Hour)
@@ -297,7 +297,7 @@ func TestKeepFails(t *testing.T) {
 		}
 		_, token, _ := strings.Cut(w.form.Get("hub.callback"), "/push/")
 		if log := w.log.String(); !isToken(token) || !strings.Contains(log, "https://me.example/push") || strings.Contains(log, token) {
-			t.Errorf("the log tells where the hub sends to: %s", log)
+			t.Errorf("the log contains the callback: %s", log)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestKeepFails(t *testing.T) {
 	})
 }
 
-// A topic is found at every place that WebSub allows.
+// A topic is found in every place that WebSub allows.
 func TestFind(t *testing.T) {
 	const hub, self = "https://hub.example/", "https://site.example/self"
 	for name, tt := range map[string]struct {
@@ -327,7 +327,7 @@ func TestFind(t *testing.T) {
 		"a header": {map[string]string{"/": "text/html;link=<" + hub + `>; rel="hub", <self>; rel=self` + "\n"}, self, 1},
 		"no self":  {map[string]string{"/": "text/html;link=<" + hub + ">; rel=hub\n"}, "https://site.example/", 1},
 		"elements": {map[string]string{"/": "text/html\n" + `<link rel=hub href=` + hub + `><link rel=self href=/self>`}, self, 1},
-		"a header wins": {map[string]string{"/": "text/html;link=<self>; rel=self\n" +
+		"a header takes precedence": {map[string]string{"/": "text/html;link=<self>; rel=self\n" +
 			`<link rel=hub href=` + hub + `><link rel=self href=/other>`}, self, 1},
 		"RSS in Latin-1": {map[string]string{
 			"/":    "text/html;link=</rss>; rel=alternate; type=application/rss+xml\n",

@@ -11,21 +11,21 @@ func TestValues(t *testing.T) {
 		r.Add(fmt.Sprint(i), fmt.Sprint("v", i))
 	}
 	if len(r.of) > Most || len(r.ring) != Most {
-		t.Errorf("%d are remembered", len(r.of))
+		t.Errorf("%d names are stored", len(r.of))
 	}
 	last := fmt.Sprint(3*Most - 1)
 	for range 2 {
 		if v, ok := r.Get(last); !ok || v != "v"+last {
-			t.Errorf("the last is %q", v)
+			t.Errorf("the last value is %q", v)
 		}
 	}
 	if v, ok := r.Take(last); !ok || v != "v"+last {
-		t.Errorf("the last is %q", v)
+		t.Errorf("the last value is %q", v)
 	}
 	if _, ok := r.Take(last); ok {
-		t.Error("what was taken is still there")
+		t.Error("a taken value is still stored")
 	}
 	if _, ok := r.Get("0"); ok {
-		t.Error("the first is still there")
+		t.Error("the first value is still stored")
 	}
 }

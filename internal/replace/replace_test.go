@@ -45,7 +45,7 @@ func TestFile(t *testing.T) {
 		t.Error(err)
 	}
 	if err := File(dir, nil); err == nil {
-		t.Error("a folder is no file")
+		t.Error("a folder")
 	}
 	if err := File(os.DevNull, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
 		t.Error(err)

@@ -53,7 +53,7 @@ func TestCount(t *testing.T) {
 			time.Sleep(beat + time.Second)
 			for _, p := range all {
 				if got := p.Count(); got != n {
-					t.Errorf("%s counts %d, want %d", p.self.Name, got, n)
+					t.Errorf("process %s counts %d, want %d", p.self.Name, got, n)
 				}
 			}
 		}
@@ -128,7 +128,7 @@ func TestStoreDown(t *testing.T) {
 	})
 }
 
-// The clock is the store's.
+// The clock is that of the store.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(&store.Options{Now: func() time.Time { return time.Now().Add(10 * time.Minute) }})

@@ -103,7 +103,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Requests of the operator's millrace are left out. Requests of other millrace clients are listed
+// Requests of the operator's millrace are skipped. Requests of other millrace clients are listed
 // under its name. The text names only the coefficients of its own figures.
 func TestLogOfMillrace(t *testing.T) {
 	t.Parallel()
@@ -189,7 +189,7 @@ func TestLogMeasure(t *testing.T) {
 	}
 	reader, r := readLog(t, &LogOptions{Site: site.URL}, logLine(1, "192.0.2.1", "/gone", 200, 50, gpt))
 	if err := reader.measure(t.Context(), site.Client(), r); err == nil {
-		t.Error("no page was measured, and no error")
+		t.Error("no page was measured, but there is no error")
 	}
 }
 
@@ -223,7 +223,7 @@ func TestLogManyDays(t *testing.T) {
 	}
 }
 
-// The most frequent names are kept, among any number of other names.
+// The most frequent names are kept, however many other names there are.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	l := top[TopPage]{most: 64, count: func(p *TopPage) int64 { return p.Requests }}
@@ -234,7 +234,7 @@ func TestTop(t *testing.T) {
 		}
 	}
 	if names := l.names(1); len(l.of) > 64 || names[0] != "often" || l.of["often"].Requests+l.lost < 2500 || l.of["often"].Requests > 2500 {
-		t.Errorf("%d names, %v, %d, may lack %d", len(l.of), names, l.of[names[0]].Requests, l.lost)
+		t.Errorf("%d names, %v, %d, maximum error %d", len(l.of), names, l.of[names[0]].Requests, l.lost)
 	}
 	var r repeats
 	if r.again(1<<40, 5) || !r.again(1<<40, 5) || r.again(1<<40, 6) || r.again(1<<41, 6) || !r.again(1<<40, 6) {
@@ -244,11 +244,11 @@ func TestTop(t *testing.T) {
 		r.again((i+2)<<44, 1)
 	}
 	if r.again(1<<40, 6) {
-		t.Error("the oldest request was remembered")
+		t.Error("the oldest request is still stored")
 	}
 }
 
-// A missing file is a part of the report, unless no file has a request.
+// A missing file is reported. If no file has a request, Logs fails.
 func TestLogs(t *testing.T) {
 	t.Parallel()
 	table, err := bots.New(nil)

@@ -63,9 +63,9 @@ func TestOrigin(t *testing.T) {
 		from  Origin
 		basis Basis
 	}{
-		{"every page was had as HTML", 30, 100, 30, FromHTML, Measured},
-		{"more than that", 31, 100, 30, FromHTML, Measured},
-		{"one is missing", 29, 100, 30, FromSample, Estimate},
+		{"every page was fetched as HTML", 30, 100, 30, FromHTML, Measured},
+		{"more HTML documents than pages", 31, 100, 30, FromHTML, Measured},
+		{"one page was not fetched as HTML", 29, 100, 30, FromSample, Estimate},
 		{"enough for a sample", sampled, 100, 30, FromSample, Estimate},
 		{"too few for a sample", sampled - 1, 100, 30, FromText, Estimate},
 		{"a small site", 3, 100, 3, FromHTML, Measured},
@@ -112,7 +112,7 @@ func TestSums(t *testing.T) {
 	}
 	measured := Of(store.Traffic{Pulls: 1, Pages: 1}, store.Traffic{HTML: 1, HTMLReceived: 1}, Default())
 	if measured.Add(sum); measured.Bytes.Basis != Estimate {
-		t.Error("a measurement and an estimate make a measurement")
+		t.Error("the sum of a measured and an estimated figure counts as measured")
 	}
 }
 
@@ -136,7 +136,7 @@ func TestCoefficients(t *testing.T) {
 	}
 	c.KWhPerGB = 0
 	if err := c.Validate(); err != nil {
-		t.Error("energy may be left out:", err)
+		t.Error("energy of 0:", err)
 	}
 	if got := List(c)[0].Source; !strings.HasSuffix(got, " 0.06") {
 		t.Error(got)

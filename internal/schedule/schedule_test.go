@@ -16,8 +16,8 @@ func steady(least, most time.Duration) *Rules {
 	return &Rules{Min: least, Max: most, Rand: func() float64 { return 0.5 }}
 }
 
-// looks returns the pause after each of several scans. Each scan ends when it is due.
-func looks(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) {
+// pauses returns the pause after each of several scans. Each scan ends when it is due.
+func pauses(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) {
 	now := noon
 	for _, l := range each {
 		l.Ended = now
@@ -33,7 +33,7 @@ func looks(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) {
 func TestLearns(t *testing.T) {
 	r := steady(10*time.Minute, 3*time.Hour)
 	changed, same := Scan{Changed: true}, Scan{}
-	got, s := looks(r, State{}, changed, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)
+	got, s := pauses(r, State{}, changed, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)
 	want := []time.Duration{
 		time.Hour, 30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 22*time.Minute + 30*time.Second,
 		33*time.Minute + 45*time.Second, 50*time.Minute + 37*time.Second + 500*time.Millisecond,
@@ -42,7 +42,7 @@ func TestLearns(t *testing.T) {
 		t.Error(d)
 	}
 	if got[len(got)-1] != 3*time.Hour || s.Interval != 3*time.Hour {
-		t.Errorf("nothing has changed for long: %v", got)
+		t.Errorf("without changes for a long time: %v", got)
 	}
 }
 
@@ -50,13 +50,13 @@ func TestLearns(t *testing.T) {
 func TestFails(t *testing.T) {
 	r := steady(10*time.Second, 10*time.Minute)
 	failed := Scan{Failed: true}
-	got, s := looks(r, State{Interval: 5 * time.Minute}, failed, failed, failed, failed, failed, failed)
+	got, s := pauses(r, State{Interval: 5 * time.Minute}, failed, failed, failed, failed, failed, failed)
 	want := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
 	if d := cmp.Diff(want, got); d != "" || s.Failures != 6 || s.Interval != 5*time.Minute {
 		t.Errorf("%s\n%+v", d, s)
 	}
 	if s.Hint(s.Last) != s.Due(s.Last) {
-		t.Error("a hint ends the rest of a site that fails")
+		t.Error("a hint ends the pause after a failure")
 	}
 	for range 100 {
 		if s = r.After(s, failed); s.Due(s.Last) != 10*time.Minute {
@@ -64,10 +64,10 @@ func TestFails(t *testing.T) {
 		}
 	}
 	if s = r.After(s, Scan{Ended: noon}); s.Failures != 0 || s.Due(noon) != 7*time.Minute+30*time.Second {
-		t.Errorf("well again: %+v", s)
+		t.Errorf("after a successful scan: %+v", s)
 	}
-	if got, _ := looks(r, State{}, Scan{Failed: true, Refused: true}); got[0] != 10*time.Minute {
-		t.Errorf("a site that does not allow it is asked again in %s", got[0])
+	if got, _ := pauses(r, State{}, Scan{Failed: true, Refused: true}); got[0] != 10*time.Minute {
+		t.Errorf("a site that refuses scans is scanned again in %s", got[0])
 	}
 }
 
@@ -81,10 +81,10 @@ func TestAsked(t *testing.T) {
 	}{
 		{"nothing", Scan{Changed: true}, 20 * time.Minute, time.Second},
 		{"a time", Scan{Failed: true, NotBefore: noon.Add(9 * time.Hour)}, 9*time.Hour + 30*time.Second, 9 * time.Hour},
-		{"a time that is over", Scan{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
+		{"a time in the past", Scan{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
 		{"a rate", Scan{Gap: 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour},
-		{"a long look", Scan{Took: 30 * time.Minute}, 2 * time.Hour, 2 * time.Hour},
-		{"a second look", Scan{Unconfirmed: true}, time.Minute, time.Second},
+		{"a long scan", Scan{Took: 30 * time.Minute}, 2 * time.Hour, 2 * time.Hour},
+		{"a scan that must be confirmed", Scan{Unconfirmed: true}, time.Minute, time.Second},
 	} {
 		tt.look.Ended = noon
 		s := r.After(State{Interval: 40 * time.Minute}, tt.look)
@@ -100,7 +100,7 @@ func TestHints(t *testing.T) {
 	r := steady(time.Second, time.Hour)
 	s := r.After(State{Interval: 40 * time.Minute}, Scan{Ended: noon, Hinted: true, Changed: true})
 	if s.Interval != 40*time.Minute || s.Hint(noon) != time.Second {
-		t.Errorf("a hint that was right: %+v", s)
+		t.Errorf("a hint with a change: %+v", s)
 	}
 	var waits []time.Duration
 	for range 15 {
@@ -108,10 +108,10 @@ func TestHints(t *testing.T) {
 		waits = append(waits, s.Hint(noon))
 	}
 	if waits[0] != 2*time.Second || waits[3] != 16*time.Second || waits[14] != 1024*time.Second || s.Interval != 40*time.Minute {
-		t.Errorf("hints that were wrong: %v, %+v", waits, s)
+		t.Errorf("hints without changes: %v, %+v", waits, s)
 	}
 	if s = r.After(s, Scan{Ended: noon, Hinted: true, Changed: true}); s.Hint(noon) != time.Second {
-		t.Errorf("a hint that was right again: %+v", s)
+		t.Errorf("a later hint with a change: %+v", s)
 	}
 }
 
@@ -151,16 +151,16 @@ func TestResume(t *testing.T) {
 	}
 	delayed := steady(0, 0).After(State{}, Scan{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
 	if wait := steady(0, time.Hour).Resume(delayed).Due(noon); wait < 20*time.Hour {
-		t.Errorf("what the site has asked for is forgotten: %s", wait)
+		t.Errorf("the Retry-After of the site is lost: %s", wait)
 	}
 	for _, soon := range []bool{false, true} {
 		failed := Scan{Ended: noon, Failed: true, Refused: true}
-		if soon { // sooner than the retry
+		if soon { // earlier than the next attempt
 			failed.NotBefore = noon.Add(time.Minute)
 		}
 		s := steady(0, 0).Resume(steady(0, 0).After(State{}, failed))
 		if due := s.Due(noon) == 0; due == soon || s.Failures != 1 {
-			t.Errorf("a site that failed, and asked for patience: %t: %+v", soon, s)
+			t.Errorf("a failed site, with Retry-After: %t: %+v", soon, s)
 		}
 	}
 	if s := steady(0, 0).Resume(State{}); s.Due(noon) != 0 {
@@ -186,7 +186,7 @@ func TestAlwaysBounded(t *testing.T) {
 		due, hint := s.Due(now), s.Hint(now)
 		most := max(66*time.Minute, l.Gap, 4*l.Took, l.NotBefore.Sub(now)+time.Minute)
 		if due <= 0 || due > most || hint <= 0 || hint > due || due < l.Gap || hint < l.Gap || hint < l.NotBefore.Sub(now) {
-			t.Fatalf("look %d, %+v: due in %s, with a hint in %s: %+v", i, l, due, hint, s)
+			t.Fatalf("scan %d, %+v: due in %s, with a hint in %s: %+v", i, l, due, hint, s)
 		}
 		now = now.Add(time.Duration(random.IntN(int(due))))
 	}

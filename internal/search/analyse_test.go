@@ -106,7 +106,7 @@ func TestTokensAgain(t *testing.T) {
 	for range a.Tokens(words.String(), "en") {
 	}
 	if n := len(a.lexicon("en").young) + len(a.lexicon("en").old); n > 2*maxLexicon {
-		t.Errorf("%d words are remembered", n)
+		t.Errorf("%d words are cached", n)
 	}
 	if d := cmp.Diff(first, formatTerms(a, text, "en")); d != "" {
 		t.Error(d)
@@ -132,7 +132,7 @@ func TestTokensLong(t *testing.T) {
 	for i, term := range terms {
 		for _, o := range terms[:i] {
 			if term == o {
-				t.Errorf("two long words have the term %s", term)
+				t.Errorf("two long words have the same term %s", term)
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func TestEmbedBatches(t *testing.T) {
 		t.Error("texts of each request", diff)
 	}
 	if got, err := e.Embed(t.Context(), false, nil); err != nil || len(got) != 0 {
-		t.Errorf("no text: %v, %v", got, err)
+		t.Errorf("without texts: %v, %v", got, err)
 	}
 }
 
@@ -171,32 +171,32 @@ func TestEmbedFaults(t *testing.T) {
 		says     string
 		requests int
 	}{
-		"too few":         {answer(200, data(vector(0, "1,2"))), millrace.ErrInvalid, "vector-count", 1},
-		"too many":        {answer(200, data(vector(0, "1"), vector(1, "1"), vector(2, "1"))), millrace.ErrInvalid, "vector-count", 1},
-		"none":            {answer(200, `{}`), millrace.ErrInvalid, "vector-count", 1},
-		"twice":           {answer(200, data(vector(1, "1,2"), vector(1, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
-		"outside":         {answer(200, data(vector(0, "1,2"), vector(2, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
-		"negative":        {answer(200, data(vector(0, "1,2"), vector(-1, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
-		"half indexed":    {answer(200, data(vector(0, "1,2"), `{"embedding":[1,2]}`)), millrace.ErrInvalid, "vector-index", 1},
-		"two sizes":       {answer(200, data(vector(0, "1,2"), vector(1, "1"))), millrace.ErrInvalid, "vector-size", 1},
-		"empty vector":    {answer(200, data(vector(0, ""), vector(1, ""))), millrace.ErrInvalid, "vector-size", 1},
-		"zero vector":     {answer(200, data(vector(0, "1,0"), vector(1, "0,0"))), millrace.ErrInvalid, "vector-zero", 1},
-		"NaN":             {answer(200, data(vector(0, "1,NaN"), vector(1, "1,2"))), millrace.ErrInvalid, "json-syntax", 1},
-		"null":            {answer(200, data(vector(0, "1,null"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
-		"text":            {answer(200, data(vector(0, `1,"2"`), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
-		"infinite":        {answer(200, data(vector(0, "1,1e39"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
-		"base64":          {answer(200, `{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`), millrace.ErrInvalid, "json-type", 1},
-		"HTML":            {answer(200, "<html>"), millrace.ErrInvalid, "json-syntax", 1},
-		"cut off":         {answer(200, `{"data":[`), millrace.ErrInvalid, "json-cut", 1},
-		"huge":            {answer(200, `{"data":[{"index":0,"embedding":[`+strings.Repeat("1.25,", 200_000)+"1]}]}"), millrace.ErrTooLarge, "json-size", 1},
-		"no content":      {answer(204, ""), millrace.ErrInvalid, "http-204", 1},
-		"redirect":        {answer(307, "", "Location", "/elsewhere"), millrace.ErrInvalid, "http-307", 1},
-		"no such model":   {answer(404, `{"error":{"message":"model \"m\" not found"}}`), millrace.ErrNotFound, "http-404", 1},
-		"wrong key":       {answer(401, `{"error":"bad key `+testKey+`"}`), millrace.ErrForbidden, "http-401", 1},
-		"refused":         {answer(400, `{"error":{"message":"no"}}`), millrace.ErrInvalid, "http-400", 2},
-		"busy":            {answer(429, "slow down"), millrace.ErrUnavailable, "http-429", 3},
-		"broken":          {answer(500, strings.Repeat(testKey, 100)), millrace.ErrUnavailable, "http-500", 3},
-		"busy for an age": {answer(503, "", "Retry-After", "3600"), millrace.ErrUnavailable, "retry-after", 1},
+		"too few":          {answer(200, data(vector(0, "1,2"))), millrace.ErrInvalid, "vector-count", 1},
+		"too many":         {answer(200, data(vector(0, "1"), vector(1, "1"), vector(2, "1"))), millrace.ErrInvalid, "vector-count", 1},
+		"none":             {answer(200, `{}`), millrace.ErrInvalid, "vector-count", 1},
+		"twice":            {answer(200, data(vector(1, "1,2"), vector(1, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
+		"outside":          {answer(200, data(vector(0, "1,2"), vector(2, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
+		"negative":         {answer(200, data(vector(0, "1,2"), vector(-1, "1,2"))), millrace.ErrInvalid, "vector-index", 1},
+		"half indexed":     {answer(200, data(vector(0, "1,2"), `{"embedding":[1,2]}`)), millrace.ErrInvalid, "vector-index", 1},
+		"two sizes":        {answer(200, data(vector(0, "1,2"), vector(1, "1"))), millrace.ErrInvalid, "vector-size", 1},
+		"empty vector":     {answer(200, data(vector(0, ""), vector(1, ""))), millrace.ErrInvalid, "vector-size", 1},
+		"zero vector":      {answer(200, data(vector(0, "1,0"), vector(1, "0,0"))), millrace.ErrInvalid, "vector-zero", 1},
+		"NaN":              {answer(200, data(vector(0, "1,NaN"), vector(1, "1,2"))), millrace.ErrInvalid, "json-syntax", 1},
+		"null":             {answer(200, data(vector(0, "1,null"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
+		"text":             {answer(200, data(vector(0, `1,"2"`), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
+		"infinite":         {answer(200, data(vector(0, "1,1e39"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
+		"base64":           {answer(200, `{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`), millrace.ErrInvalid, "json-type", 1},
+		"HTML":             {answer(200, "<html>"), millrace.ErrInvalid, "json-syntax", 1},
+		"cut off":          {answer(200, `{"data":[`), millrace.ErrInvalid, "json-cut", 1},
+		"huge":             {answer(200, `{"data":[{"index":0,"embedding":[`+strings.Repeat("1.25,", 200_000)+"1]}]}"), millrace.ErrTooLarge, "json-size", 1},
+		"no content":       {answer(204, ""), millrace.ErrInvalid, "http-204", 1},
+		"redirect":         {answer(307, "", "Location", "/elsewhere"), millrace.ErrInvalid, "http-307", 1},
+		"no such model":    {answer(404, `{"error":{"message":"model \"m\" not found"}}`), millrace.ErrNotFound, "http-404", 1},
+		"wrong key":        {answer(401, `{"error":"bad key `+testKey+`"}`), millrace.ErrForbidden, "http-401", 1},
+		"refused":          {answer(400, `{"error":{"message":"no"}}`), millrace.ErrInvalid, "http-400", 2},
+		"busy":             {answer(429, "slow down"), millrace.ErrUnavailable, "http-429", 3},
+		"broken":           {answer(500, strings.Repeat(testKey, 100)), millrace.ErrUnavailable, "http-500", 3},
+		"long Retry-After": {answer(503, "", "Retry-After", "3600"), millrace.ErrUnavailable, "retry-after", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveModel(t, c.first)
@@ -206,7 +206,7 @@ func TestEmbedFaults(t *testing.T) {
 				t.Errorf("%v, %v, %v: code %q, want %q", got, err, c.is, millrace.ErrorCode(err), c.says)
 			}
 			if err != nil && (strings.Contains(err.Error(), testKey) || len(err.Error()) > 1000) {
-				t.Errorf("it shows too much: %v", err)
+				t.Errorf("the error contains the key: %v", err)
 			}
 			if n := s.requests(); n != c.requests {
 				t.Errorf("%d requests, not %d", n, c.requests)

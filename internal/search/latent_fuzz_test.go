@@ -71,7 +71,7 @@ func FuzzFit(f *testing.F) {
 		a, _ := m.MarshalBinary()
 		b, _ := again.MarshalBinary()
 		if !bytes.Equal(a, b) {
-			t.Fatal("two models of the same passages")
+			t.Fatal("the same passages produce two different models")
 		}
 		if err := new(Model).UnmarshalBinary(a); err != nil {
 			t.Fatal(err)

@@ -85,13 +85,13 @@ func TestFitTopics(t *testing.T) {
 		t.Errorf("words of a topic: %.3f", same)
 	}
 	if other := Similarity(vector("t0w0"), vector("t1w1")); other > 0.2 {
-		t.Errorf("words of two topics: %.3f", other)
+		t.Errorf("words of different topics: %.3f", other)
 	}
 	if v, known := m.Vector([]string{"never", "seen"}); v != nil || known != 0 {
 		t.Errorf("unknown words: %v, %d", v, known)
 	}
 	if m.Known("never") || !m.Known("t3w3") {
-		t.Error("Known is wrong")
+		t.Error("Known returned a wrong result")
 	}
 }
 
@@ -111,7 +111,7 @@ func TestFitRepeats(t *testing.T) {
 		got := marshal(t, fit(t, other, o))
 		runtime.GOMAXPROCS(before)
 		if !slices.Equal(got, want) {
-			t.Errorf("%+v: another model", *o)
+			t.Errorf("%+v: a different model", *o)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestFitBounds(t *testing.T) {
 	for _, p := range topics(2000, 4) {
 		s.add(p)
 		if s.count > 5000 {
-			t.Fatalf("%d entries are held", s.count)
+			t.Fatalf("%d entries are stored", s.count)
 		}
 	}
 	if s.level == 0 || s.count < 2000 {
@@ -134,7 +134,7 @@ func TestFitBounds(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	broken := errors.New("the disk is gone")
+	broken := errors.New("the disk has failed")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	same := slices.Repeat([][]string{{"a", "b"}}, 5000)

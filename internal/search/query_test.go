@@ -75,10 +75,10 @@ func TestParseLong(t *testing.T) {
 		t.Errorf("%d characters are read, want %d", n, millrace.MaxQuery)
 	}
 	if q := Parse(strings.Repeat(`"`, 100_000)); !q.Empty() {
-		t.Errorf("marks have a meaning: %v", q)
+		t.Errorf("punctuation is part of the query: %v", q)
 	}
 	if q := Parse(strings.Repeat(" ", millrace.MaxQuery) + "late"); !q.Empty() {
-		t.Errorf("what comes too late is read: %v", q)
+		t.Errorf("text after the limit is read: %v", q)
 	}
 }
 
@@ -103,7 +103,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if wanted == 0 && !q.Empty() {
-			t.Fatal("nothing but exclusions")
+			t.Fatal("only exclusions")
 		}
 		if utf8.ValidString(text) && !q.Empty() != strings.ContainsFunc(head(text, millrace.MaxQuery), isStart) {
 			t.Fatalf("empty: %v", q.Empty())

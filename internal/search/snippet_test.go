@@ -139,7 +139,7 @@ func TestFingerprint(t *testing.T) {
 		near       bool
 	}{
 		{"itself", processes, true},
-		{"other capitals and marks", strings.ToUpper(strings.ReplaceAll(processes, ".", " -")), true},
+		{"different capitals and punctuation", strings.ToUpper(strings.ReplaceAll(processes, ".", " -")), true},
 		{"one word of seventy", edit(1), true},
 		{"five words of seventy", edit(5), false},
 		{"another order", strings.Join(sorted(words), " "), false},
@@ -200,12 +200,12 @@ func TestFingerprintSpread(t *testing.T) {
 	for i, a := range prints {
 		for _, b := range prints[:i] {
 			if Near(a, b) {
-				t.Fatalf("two different texts have %x and %x", a, b)
+				t.Fatalf("unrelated texts are near: %x and %x", a, b)
 			}
 		}
 	}
 	if near < 200 {
-		t.Errorf("%d of 300 texts with two other words are found to be near", near)
+		t.Errorf("%d of 300 texts with two different words are near", near)
 	}
 }
 

@@ -56,14 +56,14 @@ func TestNewVectorRefuses(t *testing.T) {
 		}
 	}
 	if s := Similarity(NewVector([]float32{1}), NewVector([]float32{1, 0})); s != 0 {
-		t.Errorf("two sizes: %g", s)
+		t.Errorf("vectors of different sizes: %g", s)
 	}
 	if s := Similarity(nil, nil); s != 0 {
-		t.Errorf("two of nothing: %g", s)
+		t.Errorf("vectors without a direction: %g", s)
 	}
 	// A number whose square underflows in a float32 also has a direction.
 	if s := Similarity(NewVector([]float32{1e-30, 0}), NewVector([]float32{1e30, 0})); s < 0.9999 {
-		t.Errorf("of very different length: %g", s)
+		t.Errorf("vectors of very different length: %g", s)
 	}
 }
 

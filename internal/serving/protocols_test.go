@@ -63,7 +63,7 @@ func TestProtocolsKey(t *testing.T) {
 	note := func(what, key string) {
 		t.Helper()
 		if was := seen[key]; was != "" {
-			t.Errorf("%s has the key of %s", what, was)
+			t.Errorf("%s has the same key as %s", what, was)
 		}
 		seen[key] = what
 	}
@@ -94,7 +94,7 @@ func TestProtocolsKey(t *testing.T) {
 			note(name, key(o, nil))
 		}
 	}
-	note("a key that is needed", key(protocol.PublisherOptions{}, func(string) bool { return true }))
+	note("a required key", key(protocol.PublisherOptions{}, func(string) bool { return true }))
 }
 
 // If all content needs a key, SCP is not published.

@@ -45,7 +45,7 @@ type deployment struct {
 	changed  chan struct{}     // closed with the next change
 	scans    int               // of the origin
 	scanning atomic.Int32      // concurrent scans
-	pings    []string          // topics that a hub was told
+	pings    []string          // topics that the hub received
 	alive    map[string]*node
 }
 
@@ -84,7 +84,7 @@ func page(path, text string) millrace.Change {
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version}, Page: p}
 }
 
-// apply changes a page by a process that is no replica.
+// apply changes a page in a process that is not a replica.
 func (d *deployment) apply(path, text string) {
 	d.Helper()
 	site, err := d.store.Site(d.Context(), replicaBase, replicaBase)
@@ -151,12 +151,12 @@ func (d *deployment) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer d.mu.Unlock()
 	topic := values.Get("hub.url")
 	d.pings = append(d.pings, topic)
-	bodies := make(map[string]bool) // the hub may ask any replica
+	bodies := make(map[string]bool) // the hub may send its request to any replica
 	for _, r := range d.alive {
 		bodies[r.get(strings.TrimPrefix(topic, replicaBase))[2]] = true
 	}
 	if len(bodies) != 1 {
-		d.Errorf("the hub may get %d forms of %s", len(bodies), topic)
+		d.Errorf("the hub may get %d versions of %s", len(bodies), topic)
 	}
 	return &http.Response{StatusCode: http.StatusAccepted, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
@@ -289,7 +289,8 @@ func (d *deployment) shows(path, text string, most time.Duration) {
 }
 
 // Several replicas serve the same bytes. One of them scans the origin, builds and notifies; the
-// others follow within two seconds. Any of them takes over when that one is killed or stopped.
+// others follow within two seconds. When that replica is killed or stopped, another one takes
+// over.
 func TestReplicas(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
 		t.Run(fmt.Sprint("the clock of the store is ", ahead, " ahead"), func(t *testing.T) { testReplicas(t, ahead) })
@@ -322,7 +323,7 @@ func testReplicas(t *testing.T, ahead time.Duration) {
 			d.same()
 			builders := d.builders()
 			if len(builders) != 1 {
-				t.Fatalf("%s: %v build", text, builders)
+				t.Fatalf("%s: %v build editions", text, builders)
 			}
 			for name, r := range d.alive {
 				if s := r.Now(); s.Server.Builder() != (name == builders[0]) || s.Replicas.Count() != len(d.alive) {
@@ -333,7 +334,7 @@ func testReplicas(t *testing.T, ahead time.Duration) {
 				t.Errorf("%s: %d scans", text, n)
 			}
 			if slices.Sort(d.pings); len(d.pings) == 0 || len(slices.Compact(slices.Clone(d.pings))) != len(d.pings) {
-				t.Errorf("%s: the hub was told of %q", text, d.pings)
+				t.Errorf("%s: the hub was notified of %q", text, d.pings)
 			}
 			return builders[0]
 		}
@@ -352,7 +353,7 @@ func testReplicas(t *testing.T, ahead time.Duration) {
 			d.apply("other", text)
 			d.shows("other", text, 3*time.Second)
 			if is := d.builders(); !slices.Equal(is, []string{first}) {
-				t.Errorf("%v build after %s", is, first)
+				t.Errorf("%v build editions after %s", is, first)
 			}
 			d.same()
 		}
@@ -363,7 +364,7 @@ func testReplicas(t *testing.T, ahead time.Duration) {
 		second := edit("a text after a kill", 15*time.Second)
 		d.alive[second].stop()
 		if third := edit("a text after a stop", 6*time.Second); third == first || third == second {
-			t.Errorf("%s, %s and %s build", first, second, third)
+			t.Errorf("%s, %s and %s build editions", first, second, third)
 		}
 	})
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// The owner answers on a terminal; an empty answer takes the guess, an invalid one is asked again.
+// The owner answers on a terminal. An empty answer selects the guess. After an invalid answer, the
+// question is repeated.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	type result struct {
@@ -34,7 +35,7 @@ func TestDecide(t *testing.T) {
 			want: result{sites.Front, "http://127.0.0.1:81", "", "https://example.com/", map[millrace.Purpose]bool{millrace.AITrain: true, millrace.AIInput: true}, nil},
 		},
 		{
-			source: "/srv/site", typed: "alongside\nhttps://www.example.com/\n", // and the end of the input
+			source: "/srv/site", typed: "alongside\nhttps://www.example.com/\n", // then the input ends
 			want: result{sites.Alongside, "", "/millrace", "https://www.example.com/", map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true}, []string{"policy ai-train=no", "policy ai-input=yes", "policy search=undecided", "dashboard=/millrace"}},
 		},
 		{

@@ -12,8 +12,8 @@ import (
 // oracle.
 type balancer struct{ n *network }
 
-// ServeHTTP forwards a request. If the replica is unreachable or breaks off, the client
-// gets a 502 or a broken connection, as from any proxy.
+// ServeHTTP forwards a request. If the replica is unreachable or interrupts its response, the
+// client gets a 502 or a broken connection, as from any proxy.
 func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w := b.n.w
 	l := w.pick(b.n.rng)
@@ -46,7 +46,7 @@ func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.WriteHeader(resp.StatusCode)
 	_, _ = io.Copy(to, bytes.NewReader(body))
 	if err != nil {
-		w.logf("%s %s at %s breaks off: %v", r.Method, r.URL, l.name, err)
+		w.logf("%s %s at %s was interrupted: %v", r.Method, r.URL, l.name, err)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -54,10 +54,10 @@ func (b *balancer) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 // exchange is one request, with the edition that was published when it was sent.
 type exchange struct {
 	o     *oracle
-	l     *life
+	l     *process
 	r     *http.Request
 	at    time.Time
-	lo    int // index of the replica's edition; -1 = it has none
+	lo    int // index of the replica's edition; -1 = none
 	known int // index of the oldest edition that the replica must have seen; -1 = none
 	turn  int // of the requests and responses, in order
 }

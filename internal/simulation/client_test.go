@@ -40,7 +40,7 @@ type client struct {
 	rng       *rand.Rand
 	slow      int // see slowness
 	clock     skew
-	noted     atomic.Bool // the reader has read something in place of something else
+	noted     atomic.Bool // the reader has reported a note
 	http      *fetch.Client
 	sink      mirrored
 	src       millrace.Source
@@ -62,9 +62,9 @@ func newClient(w *world, p protocol.Protocol, sink mirrored) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// run pulls at random times until the world is calm.
+// run pulls at random times until faults and changes end.
 func (c *client) run(ctx context.Context) {
-	for !c.w.calm.Load() && ctx.Err() == nil {
+	for !c.w.settling.Load() && ctx.Err() == nil {
 		sleep(ctx, between(c.rng, 0, 12*time.Second))
 		if c.src == nil || c.rng.IntN(4) == 0 {
 			if err := c.sink.restart(ctx); err != nil {
@@ -73,13 +73,13 @@ func (c *client) run(ctx context.Context) {
 			}
 			c.src = c.reader()
 		}
-		life, kill := context.WithCancel(ctx)
+		running, kill := context.WithCancel(ctx)
 		var killer *time.Timer
 		if c.w.chance(c.rng, .3) {
 			killer = time.AfterFunc(between(c.rng, 0, 10*time.Second), kill)
-			c.src = nil // the next run is another process
+			c.src = nil // the next run represents another process
 		}
-		c.pull(life)
+		c.pull(running)
 		if killer != nil {
 			killer.Stop()
 		}
@@ -108,7 +108,7 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 		src = c.reader()
 	}
 	if c.w.broken.hideListEnd {
-		src = unending{src}
+		src = endlessSource{src}
 	}
 	report, err := mirror.Sync(ctx, c.p.Name+" "+base, src, sink, &mirror.Options{
 		Batch: 1 + c.rng.IntN(10), Concurrency: 1 + c.rng.IntN(4),
@@ -145,9 +145,9 @@ type lossy struct {
 // Apply applies a batch, and sometimes returns an error afterwards.
 func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	w, rng := s.c.w, s.c.rng
-	(&life{slow: s.c.slow}).work(ctx, len(batch))
+	(&process{slow: s.c.slow}).work(ctx, len(batch))
 	if w.chance(rng, .01) {
-		return millrace.Counts{}, fmt.Errorf("nothing is applied: %w", millrace.ErrUnavailable)
+		return millrace.Counts{}, fmt.Errorf("the batch was not applied: %w", millrace.ErrUnavailable)
 	}
 	if w.broken.forget && rng.IntN(3) == 0 {
 		batch = slices.Clone(batch)
@@ -160,11 +160,11 @@ func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change)
 	return t, err
 }
 
-// unending is a source that never reports that a list was complete.
-type unending struct{ millrace.Source }
+// endlessSource is a source that never reports that a list was complete.
+type endlessSource struct{ millrace.Source }
 
 // Changes marks every checkpoint as incomplete.
-func (u unending) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+func (u endlessSource) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range u.Source.Changes(ctx, since) {
 			if c.Checkpoint != nil {

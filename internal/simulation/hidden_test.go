@@ -186,7 +186,7 @@ func (c *hiddenSite) ask(ctx context.Context, path string, fields ...string) *ht
 	return w
 }
 
-// plain returns header and decoded body of a response. It skips Zstandard, because gzip
+// plain returns the header and the decoded body of a response. It skips Zstandard, because gzip
 // has the same bytes.
 func plain(w *httptest.ResponseRecorder) []byte {
 	b := w.Body.Bytes()
@@ -267,7 +267,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			before := strings.Join(c.leaks(t.Context(), "/s/page", "/s/never"), "\n")
 			for _, proto := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
 				if !strings.Contains(before, proto) {
-					t.Errorf("while it is public, the page is not at %s:\n%s", proto, before)
+					t.Errorf("the public page is not at %s:\n%s", proto, before)
 				}
 			}
 

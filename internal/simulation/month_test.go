@@ -223,7 +223,7 @@ func (s *showing) compare(what string, copies mirrors) {
 		}
 	}
 	if diff := samePages(want, pages); diff != "" || v.Site().Pages != len(want) {
-		s.t.Errorf("%s: the view of %d pages is not the site (-site +view):\n%s", what, v.Site().Pages, diff)
+		s.t.Errorf("%s: the view of %d pages differs from the site (-site +view):\n%s", what, v.Site().Pages, diff)
 	}
 	for _, p := range all.Protocols() {
 		want, got := make(map[string]*millrace.Page), maps.Collect(copies[p.Name].All())
@@ -237,14 +237,14 @@ func (s *showing) compare(what string, copies mirrors) {
 			ignore = append(ignore, "Modified") // a page that was hidden for a while keeps its date
 		}
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, ignore...)); diff != "" {
-			s.t.Errorf("%s: the mirror by %s is not the view (-view +mirror):\n%s", what, p.Name, diff)
+			s.t.Errorf("%s: the mirror by %s differs from the view (-view +mirror):\n%s", what, p.Name, diff)
 		}
 	}
 }
 
 // A publication that was closed for a month reopens without a stale or lost page, although the
-// site was compacted meanwhile. In every protocol, mirrors that continue from its last edition
-// or from an older one have the same pages.
+// site was compacted in the meantime. In every protocol, mirrors that continue from its last
+// edition or from an older one have the same pages.
 func TestMonthAway(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]millrace.Visibility{

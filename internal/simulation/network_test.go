@@ -65,12 +65,12 @@ type unreliableConn struct {
 	left int // bytes until it breaks; negative = never
 }
 
-// Write writes as many bytes as get through.
+// Write writes bytes until the connection breaks.
 func (f *unreliableConn) Write(b []byte) (int, error) {
 	if f.n.w.chance(f.n.rng, .15) {
 		time.Sleep(between(f.n.rng, time.Millisecond, 400*time.Millisecond))
 	}
-	if f.left < 0 || f.n.w.calm.Load() {
+	if f.left < 0 || f.n.w.settling.Load() {
 		return f.Conn.Write(b)
 	}
 	if len(b) < f.left {

@@ -26,7 +26,7 @@ import (
 //   - the response belongs to the edition that its replica had when the request
 //     arrived, or to a newer one: validator, body, absence;
 //   - that edition is at most one poll of the replica behind the published one;
-//   - a replica's editions and the dates of its documents never go back;
+//   - a replica's editions and the dates of its documents never go backwards;
 //   - a replica shows nothing of pages that its configuration hides.
 //
 // The files of an edition depend on earlier ones, and on the process that writes them. The
@@ -82,7 +82,7 @@ func (o *oracle) init(w *world) {
 	o.newest, o.dated, o.bodies = make(map[[2]string]int), make(map[[4]string]date), make(map[string][]byte)
 }
 
-// make records a file, or a document that is made with files.
+// make records a file, or a document that is built together with files.
 func (o *oracle) make(path, etag string, sum [sha256.Size]byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +94,7 @@ func (o *oracle) make(path, etag string, sum [sha256.Size]byte) {
 }
 
 // describe records the expected documents of an edition.
-func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen string) (*published, error) {
+func (o *oracle) describe(ctx context.Context, v millrace.View, l *process, gen string) (*published, error) {
 	ed := &published{
 		position: position{gen, v.Site().Seq}, conf: l.conf,
 		docs: make(map[string]doc), pages: make(map[string]map[string]bool),
@@ -173,18 +173,18 @@ func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published,
 		}
 		d, ok := ed.docs["/"+strings.TrimPrefix(c.Location, base)]
 		if !ok || strings.Trim(c.Version, `"`) != d.etag {
-			o.w.fail("edition %d names %s with %s, and has %q", ed.seq, c.Location, c.Version, d.etag)
+			o.w.fail("edition %d lists %s with %s, but has %q", ed.seq, c.Location, c.Version, d.etag)
 		}
 	}
 	carried := ed.pages[p.Name]
 	for u := range carried {
 		if !named[u] {
-			o.w.fail("edition %d does not name %s", ed.seq, u)
+			o.w.fail("edition %d does not list %s", ed.seq, u)
 		}
 	}
 	for u := range named {
-		if !carried[u] && u != base { // a site without a home page has an overview there
-			o.w.fail("edition %d names %s, which is absent", ed.seq, u)
+		if !carried[u] && u != base { // a site without a home page has an overview at this path
+			o.w.fail("edition %d lists %s, which is absent", ed.seq, u)
 		}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published,
 type frozen struct {
 	ed    *published
 	links []string
-	find  func(r *http.Request) (*millrace.Document, error) // documents without a name of their own
+	find  func(r *http.Request) (*millrace.Document, error) // documents without their own URL
 }
 
 // RoundTrip returns the document for a request.
@@ -240,8 +240,8 @@ func (o *oracle) add(ed *published) (again bool) {
 	return false
 }
 
-// of returns the index of the edition that a replica has, -1 if it has none.
-func (o *oracle) of(l *life) int {
+// of returns the index of the edition that a replica has, or -1 if it has none.
+func (o *oracle) of(l *process) int {
 	ed := l.server.Current()
 	if ed == nil {
 		return -1
@@ -259,8 +259,7 @@ func (o *oracle) of(l *life) int {
 	return i
 }
 
-// last returns the index of the newest edition of a generation at a time, -1 if
-// it had none.
+// last returns the index of the newest edition of a generation at a time, or -1 if it had none.
 func (o *oracle) last(gen string, t time.Time) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -281,7 +280,7 @@ func (o *oracle) end(gen string) (*published, []string) {
 }
 
 // ask records which responses to a request are valid.
-func (o *oracle) ask(l *life, r *http.Request) *exchange {
+func (o *oracle) ask(l *process, r *http.Request) *exchange {
 	now := time.Now()
 	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.gen, l.delay.before(now))}
 	o.mu.Lock()
@@ -324,7 +323,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	where := fmt.Sprintf("%s %s at %s: %s", x.r.Method, uri, x.l.name, resp.Status)
 	o.w.logf("%s %s", where, resp.Header.Get("ETag"))
 	if x.l.ctx.Err() != nil {
-		return // a process that is being killed may send anything but a wrong document
+		return // a process that is being killed may send any response except a wrong document
 	}
 	// The name of a deleted page is allowed.
 	visible, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
@@ -335,7 +334,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 	}
 	for _, dir := range hidden(x.l.conf) {
 		if bytes.Contains(visible, []byte(host+dir+"/")) {
-			o.w.fail("%s: it shows hidden pages under %s", where, dir)
+			o.w.fail("%s: the response shows hidden pages under %s", where, dir)
 		}
 	}
 	etag := strings.Trim(resp.Header.Get("ETag"), `"`)
@@ -349,14 +348,14 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		return
 	case resp.StatusCode >= 500:
 		if x.lo >= 0 && !o.w.cutOff(x.l.name, x.at) {
-			o.w.fail("%s without a fault", where)
+			o.w.fail("%s without a cause", where)
 		}
 		return
 	case resp.StatusCode == http.StatusPartialContent:
 		return // part of a file: clients assemble it and have its checksum
 	case o.named[uri] && resp.StatusCode == http.StatusOK:
 		if sum, ok := o.made[[2]string{uri, etag}]; !ok || sum != sha256.Sum256(text) {
-			o.w.fail("%s: the body is not what its validator stands for", where)
+			o.w.fail("%s: the body does not match its validator", where)
 		}
 		return
 	case !o.docs[uri]:
@@ -371,14 +370,14 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		}
 		for _, ed := range o.editions {
 			if d, ok := ed.docs[uri]; ok && d.etag == etag && d.sum != sum {
-				o.w.fail("%s: the body is not what its validator stands for", where)
+				o.w.fail("%s: the body does not match its validator", where)
 				return
 			}
 		}
 		fits = func(ed *published) bool { return ed.docs[uri].etag == etag }
 	case resp.StatusCode == http.StatusNotModified:
 		if !strings.Contains(x.r.Header.Get("If-None-Match"), etag) {
-			o.w.fail("%s for If-None-Match: %s is of %s", where, x.r.Header.Get("If-None-Match"), etag)
+			o.w.fail("%s for If-None-Match: %s belongs to %s", where, x.r.Header.Get("If-None-Match"), etag)
 		}
 		fits = func(ed *published) bool { return ed.docs[uri].etag == etag }
 	case resp.StatusCode == http.StatusNotFound:
@@ -391,13 +390,13 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		return // discovery, which does not wait for an edition
 	}
 	if hi < 0 || !slices.ContainsFunc(o.editions[max(0, x.lo):hi+1], func(ed *published) bool { return ed.gen == x.l.gen && fits(ed) }) {
-		o.w.fail("%s %s is of no edition from number %d to %d", where, etag, x.lo, hi)
+		o.w.fail("%s %s belongs to no edition from %d to %d", where, etag, x.lo, hi)
 	}
 	o.date(x, resp, uri, where)
 }
 
-// date checks that a document's date does not go back, and is not in the future. A name
-// may move from one page to another: /a and /a/ both use /a/llm.json.
+// date checks that a document's date does not decrease, and is not in the future. A name may move
+// from one page to another: /a and /a/ both use /a/llm.json.
 func (o *oracle) date(x *exchange, resp *http.Response, uri, where string) {
 	at, err := http.ParseTime(resp.Header.Get("Last-Modified"))
 	if err != nil {
@@ -420,7 +419,7 @@ func content(resp *http.Response, body []byte) ([]byte, error) {
 	return fetch.ReadBody(&c, 0)
 }
 
-// first returns the first body of a path, coded as it was then.
+// first returns the first body of a path, in its original coding.
 func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -435,8 +434,8 @@ func (o *oracle) first(r *http.Request, resp *http.Response, body []byte) []byte
 	return body
 }
 
-// lacked reports whether any edition since a time lacked a page, or the edition before
-// that in any of the last generations.
+// lacked reports whether any edition since a time lacked a page, or whether the edition before
+// that time lacked it, in any of the last generations.
 func (o *oracle) lacked(proto, url string, since time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -455,4 +454,4 @@ func (o *oracle) lacked(proto, url string, since time.Time) bool {
 	return false
 }
 
-var errForgotten = errors.New("the reply is lost")
+var errForgotten = errors.New("the reply was lost")

@@ -24,7 +24,7 @@ type entry struct {
 	modified time.Time // zero = the origin has no date
 }
 
-// page returns the page of an entry. It depends on the entry's fields alone.
+// page returns the page of an entry. It depends only on the fields of the entry.
 func (e entry) page() *millrace.Page {
 	p := &millrace.Page{URL: e.url, Version: e.version()}
 	if e.alias {
@@ -56,15 +56,15 @@ func (e entry) version() string { return fmt.Sprintf("%s %d", e.url, e.rev) }
 // origin is the source of most pages: a folder in memory, which names pages by their
 // paths.
 type origin struct {
-	mu      sync.Mutex
-	rng     *rand.Rand
-	entries map[string]entry
-	rev     int
-	zombies map[string]entry // deleted entries that a broken source still names
+	mu        sync.Mutex
+	rng       *rand.Rand
+	entries   map[string]entry
+	rev       int
+	undeleted map[string]entry // deleted entries that a broken source still lists
 }
 
 func newOrigin(rng *rand.Rand) *origin {
-	o := &origin{rng: rng, entries: make(map[string]entry), zombies: make(map[string]entry)}
+	o := &origin{rng: rng, entries: make(map[string]entry), undeleted: make(map[string]entry)}
 	for _, name := range []string{"/", "/a", "/a/", "/a/b.html", "/h1/x/", "/h2/y/", "/q?x=1", "/%C3%BCber/"} {
 		o.put(name)
 	}
@@ -98,7 +98,7 @@ func (o *origin) taken(url string) bool {
 	return ok
 }
 
-// change changes the site once, and returns a description.
+// change makes one change to the site, and returns its description.
 func (o *origin) change() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,7 +115,7 @@ func (o *origin) change() string {
 		what = "add"
 	case p < 7:
 		delete(o.entries, name)
-		o.zombies[name] = e
+		o.undeleted[name] = e
 		return "delete " + name
 	case p < 8: // another file name
 		delete(o.entries, name)
@@ -143,7 +143,7 @@ func (o *origin) change() string {
 		what = "alias of " + target + ":"
 	}
 	o.entries[name] = e
-	delete(o.zombies, name)
+	delete(o.undeleted, name)
 	return what + " " + name
 }
 
@@ -165,17 +165,17 @@ func (o *origin) want() map[string]*millrace.Page {
 type source struct {
 	*origin
 	w      *world
-	l      *life
+	l      *process
 	faulty bool
 }
 
-// Changes names every page in no particular order.
+// Changes lists every page in no particular order.
 func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		s.mu.Lock()
 		entries := maps.Clone(s.entries)
 		if s.w.broken.dropDeletion {
-			maps.Copy(entries, s.zombies)
+			maps.Copy(entries, s.undeleted)
 		}
 		s.mu.Unlock()
 		names := slices.Collect(maps.Keys(entries))
@@ -197,7 +197,7 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 	}
 }
 
-// Page returns a page's current version, which may be newer than the listed one.
+// Page returns the current version of a page, which may be newer than the listed one.
 func (s source) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	s.l.work(ctx, 1)
 	if s.faulty && s.w.chance(s.l.rng, .2) {
@@ -206,7 +206,7 @@ func (s source) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries[have.URL]
-	if z, zombie := s.zombies[have.URL]; !ok && zombie && s.w.broken.dropDeletion {
+	if z, found := s.undeleted[have.URL]; !ok && found && s.w.broken.dropDeletion {
 		e, ok = z, true
 	}
 	switch {

@@ -33,27 +33,28 @@ type gate struct {
 	gen       string // of the publication
 	server    *edition.Server
 	handler   http.Handler
-	transport *http.Transport // to it, over the network
-	delay     excuse          // while the test delays it
+	transport *http.Transport // reaches the replica over the network
+	delay     replicaDelay    // held while the test delays the replica
 }
 
-// excuse is the last delay of a replica, in which it could not poll the publication.
-type excuse struct {
-	every    time.Duration // between two polls, at most
-	work     time.Duration // of one poll
+// replicaDelay is the last delay of a replica, during which it could not poll the publication.
+type replicaDelay struct {
+	every    time.Duration // maximum time between two polls
+	work     time.Duration // duration of one poll
 	mu       sync.Mutex
 	from, to time.Time
-	lost     bool // its files are lost, so that it has to poll again
+	lost     bool // files of the replica are lost, so it must poll again
 }
 
-// hold waits, and excuses the replica meanwhile.
-func (e *excuse) hold(ctx context.Context, d time.Duration) {
-	e.excuse(d, false)
+// hold waits, and records the time as a delay of the replica.
+func (e *replicaDelay) hold(ctx context.Context, d time.Duration) {
+	e.record(d, false)
 	sleep(ctx, d)
 }
 
-// excuse excuses the replica for some time from now on, and with poll until it polls again.
-func (e *excuse) excuse(d time.Duration, poll bool) {
+// record records a delay of the replica from now on. With poll, the delay lasts until the replica
+// polls again.
+func (e *replicaDelay) record(d time.Duration, poll bool) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,11 +67,11 @@ func (e *excuse) excuse(d time.Duration, poll bool) {
 	e.lost = poll
 }
 
-// lose excuses the replica until its next poll.
-func (e *excuse) lose() { e.excuse(0, true) }
+// lose records a delay until the next poll of the replica.
+func (e *replicaDelay) lose() { e.record(0, true) }
 
 // before returns the time of the oldest edition that the replica may have at t.
-func (e *excuse) before(t time.Time) time.Time {
+func (e *replicaDelay) before(t time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if t.After(e.from) && !t.After(e.to.Add(e.every)) {
@@ -79,15 +80,15 @@ func (e *excuse) before(t time.Time) time.Time {
 	return t.Add(-e.every)
 }
 
-// lookEvery returns the maximum interval at which a replica polls the publication, plus the time
-// of the poll. Both may follow a publication.
-func (l *life) lookEvery() time.Duration {
+// pollEvery returns the maximum interval between two polls of the publication by a replica, plus
+// the duration of a poll. Both may follow a publication.
+func (l *process) pollEvery() time.Duration {
 	return time.Second + 10*time.Millisecond + 2*perPublication*time.Duration(l.slow)
 }
 
 // replica serves the site until it is killed, like `millrace serve`.
-func (w *world) replica(i int) func(l *life) error {
-	return func(l *life) error {
+func (w *world) replica(i int) func(l *process) error {
+	return func(l *process) error {
 		db, site, err := w.open(l)
 		if err != nil {
 			return err
@@ -101,7 +102,7 @@ func (w *world) replica(i int) func(l *life) error {
 			dir += fmt.Sprint(i)
 			w.lose(l, dir)
 		}
-		g := &gate{gen: pub.Name(), delay: excuse{every: l.lookEvery(), work: perPublication * time.Duration(l.slow)}}
+		g := &gate{gen: pub.Name(), delay: replicaDelay{every: l.pollEvery(), work: perPublication * time.Duration(l.slow)}}
 		via := &publishing{Publication: pub, w: w, l: l, g: g}
 		members, err := replica.New(l.ctx, elsewhere{db, w.skews[i]}, base, "", func() bool { return g.server.Builder() }, w.logger(l.name))
 		if err != nil {
@@ -141,7 +142,7 @@ func (w *world) replica(i int) func(l *life) error {
 }
 
 // lose deletes a file of the replica, as a cleanup of folders might.
-func (w *world) lose(l *life, dir string) {
+func (w *world) lose(l *process, dir string) {
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 || !w.chance(l.rng, .3) {
 		return
@@ -188,13 +189,13 @@ func (w *world) publishing() *protocol.PublisherOptions {
 
 // published returns the protocols of a replica; listing a site's documents is sometimes
 // slow.
-func (w *world) published(l *life, g *gate) []edition.Protocol {
+func (w *world) published(l *process, g *gate) []edition.Protocol {
 	var out []edition.Protocol
 	for _, p := range w.protocols {
 		pub := p.NewPublisher(w.publishing())
 		slow := slowPublisher{pub, w, l, g}
 		if filer, ok := pub.(millrace.ArtifactPublisher); ok {
-			out = append(out, edition.Protocol{Name: p.Name, Publisher: watchedFiler{slow, filer, new(firstView)}})
+			out = append(out, edition.Protocol{Name: p.Name, Publisher: watchedPublisher{slow, filer, new(firstView)}})
 			continue
 		}
 		out = append(out, edition.Protocol{Name: p.Name, Publisher: slow})
@@ -202,8 +203,8 @@ func (w *world) published(l *life, g *gate) []edition.Protocol {
 	return out
 }
 
-// holdup is the delay of a build.
-func holdup(rng *rand.Rand) time.Duration {
+// buildDelay is the delay of a build.
+func buildDelay(rng *rand.Rand) time.Duration {
 	if rng.IntN(6) == 0 {
 		return between(rng, 0, 3*time.Second)
 	}
@@ -213,34 +214,34 @@ func holdup(rng *rand.Rand) time.Duration {
 type slowPublisher struct {
 	millrace.Publisher
 	w *world
-	l *life
+	l *process
 	g *gate
 }
 
 // All is sometimes slow.
 func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	if p.w.chance(p.l.rng, .2) {
-		p.g.delay.hold(ctx, holdup(p.l.rng))
+		p.g.delay.hold(ctx, buildDelay(p.l.rng))
 	}
 	p.l.work(ctx, v.Site().Pages)
 	return p.Publisher.All(ctx, v)
 }
 
-// Find takes the time of rendering the document.
+// Find takes as long as rendering the document.
 func (p slowPublisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	p.l.work(ctx, 1)
 	return p.Publisher.Find(ctx, v, r)
 }
 
-// watchedFiler reports the files that it makes to the oracle.
-type watchedFiler struct {
+// watchedPublisher reports the files that it makes to the oracle.
+type watchedPublisher struct {
 	slowPublisher
 	filer millrace.ArtifactPublisher
 	first *firstView
 }
 
-// Artifacts makes the files.
-func (f watchedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
+// Artifacts builds the files.
+func (f watchedPublisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	f.l.work(ctx, v.Site().Pages)
 	if f.w.broken.part {
 		v = f.first.once(v)
@@ -248,8 +249,8 @@ func (f watchedFiler) Artifacts(ctx context.Context, v millrace.View, now time.T
 	return f.filer.Artifacts(ctx, v, now, watchedArtifacts{s, &f.w.oracle})
 }
 
-// Deferred makes the deferred files of a view.
-func (f watchedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
+// Deferred builds the deferred files of a view.
+func (f watchedPublisher) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
 	f.l.work(ctx, 10*v.Site().Pages)
 	return f.filer.Deferred(ctx, v, now, watchedArtifacts{s, &f.w.oracle})
 }
@@ -296,7 +297,7 @@ type watchedWriter struct {
 	body []byte
 }
 
-// Write appends.
+// Write appends to the file.
 func (d *watchedWriter) Write(b []byte) (int, error) {
 	d.body = append(d.body, b...)
 	return d.ArtifactWriter.Write(b)
@@ -311,13 +312,13 @@ func (d *watchedWriter) Finish(ctx context.Context, head []byte, f millrace.Arti
 	return files, err
 }
 
-// publishing is a publication that records its editions, and whose process can die
-// while it publishes. Requests for discovery also call Head. The builder's goroutine
-// alone calls the other methods, so they may wait.
+// publishing is a publication that records its editions, and whose process can be killed while it
+// publishes. Requests for discovery also call Head. The builder's goroutine alone calls the other
+// methods, so they may wait.
 type publishing struct {
 	store.Publication
 	w     *world
-	l     *life
+	l     *process
 	g     *gate
 	views sync.Map // sequence number to millrace.View
 }
@@ -333,9 +334,9 @@ func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 
 // Published returns the published view.
 func (p *publishing) Published(ctx context.Context) (millrace.View, store.Edition, error) {
-	if p.w.broken.deaf && p.l.name == replicaName(1) && p.g.server.Current() != nil {
+	if p.w.broken.isolated && p.l.name == replicaName(1) && p.g.server.Current() != nil {
 		ed := p.g.server.Current()
-		return ed.View, store.Edition{}, fmt.Errorf("deaf: %w", millrace.ErrNotFound)
+		return ed.View, store.Edition{}, fmt.Errorf("isolated: %w", millrace.ErrNotFound)
 	}
 	p.l.work(ctx, 0)
 	v, ed, err := p.Publication.Published(ctx)
@@ -354,15 +355,15 @@ func (p *publishing) Refresh(ctx context.Context, l store.Lease, limit int, prog
 	return p.Publication.Refresh(ctx, l, limit, progress)
 }
 
-// Publish publishes an edition. The process may die before or after.
+// Publish publishes an edition. The process may be killed before or after that.
 func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uint64, manifest []byte) (made store.Edition, err error) {
 	w, rng := p.w, p.l.rng
 	p.l.work(ctx, 0)
 	if w.chance(rng, .2) {
-		p.g.delay.hold(ctx, holdup(rng))
+		p.g.delay.hold(ctx, buildDelay(rng))
 	}
 	if w.chance(rng, .05) {
-		w.logf("%s dies before it publishes %d", p.l.name, to)
+		w.logf("%s is killed before it publishes %d", p.l.name, to)
 		p.l.kill()
 		return made, ctx.Err()
 	}
@@ -385,7 +386,7 @@ func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uin
 	case err != nil:
 		return made, err
 	case w.chance(rng, .05):
-		w.logf("%s dies after it has published %d", p.l.name, to)
+		w.logf("%s is killed after it has published %d", p.l.name, to)
 		p.l.kill()
 		return made, ctx.Err()
 	case w.chance(rng, .06):
@@ -393,16 +394,16 @@ func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uin
 		if again {
 			p.g.delay.lose() // the files were rebuilt, and are served only after another poll
 		}
-		return made, fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
+		return made, fmt.Errorf("the reply was lost: %w", millrace.ErrUnavailable)
 	}
 	return made, nil
 }
 
 // alive returns the running replicas, ready or not.
-func (w *world) alive() []*life {
+func (w *world) alive() []*process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []*life
+	var out []*process
 	for i := range w.replicas {
 		if l := w.lives[replicaName(i)]; l != nil && l.gate != nil && l.ctx.Err() == nil {
 			c := *l
@@ -412,8 +413,8 @@ func (w *world) alive() []*life {
 	return out
 }
 
-// pick chooses a replica for a request: seldom one that is not ready.
-func (w *world) pick(rng *rand.Rand) *life {
+// pick chooses a replica for a request. It rarely chooses one that is not ready.
+func (w *world) pick(rng *rand.Rand) *process {
 	all := w.alive()
 	for range 3 {
 		if len(all) == 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// In every third run, the store is a database server on another machine, with a clock of its own.
-// There are three replicas. Instead of a power failure, the server or the way to it is down.
+// In every third run, the store is a database server on another machine, with its own clock. There
+// are three replicas. Instead of a power failure, the server or the connection to it is down.
 
 // newServer returns the store of a server.
 func (w *world) newServer() store.Store {
 	return memory.New(&store.Options{Now: w.clock().now})
 }
 
-// outage is a time in which some processes do not reach the store.
+// outage is a period in which some processes cannot reach the store.
 type outage struct {
 	name     string // "" = all processes
 	from, to time.Time
@@ -34,16 +34,16 @@ func (w *world) breakOff(rng *rand.Rand) {
 	}
 	d := between(rng, 100*time.Millisecond, 4*time.Second)
 	if rng.IntN(4) == 0 {
-		d = between(rng, 10*time.Second, 15*time.Second) // longer than leases
+		d = between(rng, 10*time.Second, 15*time.Second) // longer than the duration of a lease
 	}
 	o.to = o.from.Add(d)
-	w.logf("the store is down for %v, for %q", d, o.name)
+	w.logf("the store is down for %v, for the process %q", d, o.name)
 	w.outageMu.Lock()
 	w.outages = append(w.outages, o)
 	w.outageMu.Unlock()
 	for _, l := range w.alive() {
 		if o.name == "" || o.name == l.name {
-			l.delay.excuse(d, true)
+			l.delay.record(d, true)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (w *world) cutOff(name string, from time.Time) bool {
 	w.outageMu.Lock()
 	defer w.outageMu.Unlock()
 	for _, o := range w.outages {
-		if (o.name == "" || o.name == name) && o.to.After(from) && !w.calm.Load() {
+		if (o.name == "" || o.name == name) && o.to.After(from) && !w.settling.Load() {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func (w *world) cutOff(name string, from time.Time) bool {
 type remote struct {
 	store.Store
 	w *world
-	l *life
+	l *process
 }
 
 func (r remote) fault(ctx context.Context) error {
@@ -87,7 +87,7 @@ func call[T any](ctx context.Context, r remote, write bool, f func() (T, error))
 	v, err = f()
 	if write && err == nil && r.w.chance(r.l.rng, .01) {
 		r.w.logf("%s gets no reply from the store", r.l.name)
-		return *new(T), fmt.Errorf("the connection is lost: %w", millrace.ErrUnavailable)
+		return *new(T), fmt.Errorf("the connection was lost: %w", millrace.ErrUnavailable)
 	}
 	return v, err
 }
@@ -209,7 +209,7 @@ func (p remotePublication) Published(ctx context.Context) (v millrace.View, ed s
 	return v, ed, err
 }
 
-// Publish publishes. Type publishing loses its replies.
+// Publish publishes. Type publishing simulates lost replies.
 func (p remotePublication) Publish(ctx context.Context, l store.Lease, old, seq uint64, manifest []byte) (store.Edition, error) {
 	return call(ctx, p.r, false, func() (store.Edition, error) { return p.Publication.Publish(ctx, l, old, seq, manifest) })
 }

@@ -19,7 +19,7 @@ import (
 // settle applies the last changes without faults, and compares: the store with its
 // sources, the replicas with the store, and the clients with the replicas.
 func (w *world) settle() {
-	l := &life{name: "settling", ctx: w.ctx, rng: w.rand("settle"), slow: 1}
+	l := &process{name: "settling", ctx: w.ctx, rng: w.rand("settle"), slow: 1}
 	w.mu.Lock()
 	l.conf, l.path, l.crashes = w.conf, w.path, w.crashes
 	w.mu.Unlock()
@@ -27,7 +27,7 @@ func (w *world) settle() {
 	for i := range w.replicas {
 		w.killOne(replicaName(i))
 	}
-	// Writers end, replicas restart, and clients retry a robots.txt that broke off.
+	// Writers end, replicas restart, and clients retry an interrupted robots.txt.
 	w.sleep(70 * time.Second)
 	_, site, err := w.open(l)
 	if err != nil {
@@ -46,7 +46,7 @@ const rounds = 3
 
 // round changes the site once more, pulls while one replica is ahead of the other, and
 // compares after both have caught up.
-func (w *world) round(l *life, site store.Site) bool {
+func (w *world) round(l *process, site store.Site) bool {
 	for range 8 {
 		w.logf("origin: %s", w.origin.change())
 	}
@@ -68,7 +68,7 @@ func (w *world) round(l *life, site store.Site) bool {
 	w.compareStore(l, pages)
 	alive := w.alive()
 	if len(alive) != w.replicas {
-		w.broke("%d replicas are left", len(alive))
+		w.broke("%d replicas remain", len(alive))
 		return false
 	}
 	alive[l.rng.IntN(w.replicas)].server.Changed()
@@ -117,14 +117,14 @@ func (w *world) await(saved time.Time, pages map[string]*millrace.Page, n int) {
 	}
 }
 
-// samePages returns the difference of two sets of pages except for their dates, "" if
+// samePages returns the difference of two sets of pages except for their dates, or "" if there is
 // none.
 func samePages(want, got map[string]*millrace.Page) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, "Version", "Modified", "Known"))
 }
 
-// visiblePages returns the pages that a configuration shows of a site.
-func (w *world) visiblePages(l *life, v millrace.View) (map[string]*millrace.Page, error) {
+// visiblePages returns the pages of a site that a configuration shows.
+func (w *world) visiblePages(l *process, v millrace.View) (map[string]*millrace.Page, error) {
 	all, err := scan(w.ctx, v)
 	out := make(map[string]*millrace.Page)
 	for u, p := range all {
@@ -146,7 +146,7 @@ func (w *world) broke(format string, args ...any) {
 }
 
 // compareStore compares the store's visible pages with its sources.
-func (w *world) compareStore(l *life, got map[string]*millrace.Page) {
+func (w *world) compareStore(l *process, got map[string]*millrace.Page) {
 	all := w.origin.want()
 	for _, e := range w.api.acked {
 		all[e.url] = e.page()
@@ -160,7 +160,7 @@ func (w *world) compareStore(l *life, got map[string]*millrace.Page) {
 		}
 	}
 	if diff := samePages(want, got); diff != "" && w.ctx.Err() == nil {
-		w.fail("the store is not what its sources say (-sources +store):\n%s", diff)
+		w.fail("the store differs from its sources (-sources +store):\n%s", diff)
 	}
 }
 
@@ -176,7 +176,7 @@ func (w *world) compareReplicas() {
 		}
 		last, paths := w.oracle.end(l.gen)
 		if now := l.server.Current(); now == nil || now.View.Site().Seq != last.seq || l.gen != gen {
-			w.fail("%s has not come to edition %d of %s", l.name, last.seq, gen)
+			w.fail("%s has not reached edition %d of %s", l.name, last.seq, gen)
 			continue
 		}
 		for _, path := range paths {
@@ -192,7 +192,7 @@ func (w *world) compareReplicas() {
 				continue // an index has the requested number of pages; a URL may lack its slash
 			}
 			if want != found {
-				w.fail("%s at %s: found is %v", path, l.name, found)
+				w.fail("%s at %s: found = %v", path, l.name, found)
 			}
 			if found {
 				x.answered(a.Result(), a.Body.Bytes())
@@ -201,8 +201,8 @@ func (w *world) compareReplicas() {
 	}
 }
 
-// compare pulls once more, twice if a list needs confirmation, and compares the mirror
-// with the carried pages.
+// compare pulls once more, or twice if a list needs confirmation. It then compares the mirror with
+// the carried pages.
 func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 	w := c.w
 	for range 2 {
@@ -211,7 +211,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 		}
 		report := c.pull(w.ctx)
 		if report.SkippedN > 0 {
-			w.fail("%s: skipped without a fault: %v", c.name, report.Skipped)
+			w.fail("%s: skipped without a cause: %v", c.name, report.Skipped)
 		}
 		if report.UnconfirmedDeletions == 0 {
 			break
@@ -243,7 +243,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 		ignore = append(ignore, "Modified", "Known")
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, ignore...)); diff != "" && w.ctx.Err() == nil {
-		w.fail("%s is not map(Carry, view) of %d (-carried +mirror):\n%s", c.name, v.Site().Seq, diff)
+		w.fail("%s differs from map(Carry, view) of %d (-carried +mirror):\n%s", c.name, v.Site().Seq, diff)
 	}
 }
 
@@ -257,6 +257,6 @@ func (w *world) stats() string {
 	for _, d := range w.lags {
 		lag = max(lag, d)
 	}
-	return fmt.Sprintf("%d editions, %d answers, %d cuts, %d power failures, %d configurations, %d pulls, %d of them whole, at most %v to visible",
+	return fmt.Sprintf("%d editions, %d responses, %d interruptions, %d power failures, %d configurations, %d pulls, %d of them complete, at most %v until visible",
 		len(w.oracle.editions), w.oracle.checked, w.net.cuts.Load(), w.crashes, w.conf+1, pulls, complete, lag)
 }

@@ -43,11 +43,11 @@ func TestSimulation(t *testing.T) {
 
 // broken selects the part that the test breaks.
 type broken struct {
-	dropDeletion bool // the origin still names deleted pages
+	dropDeletion bool // the origin still lists deleted pages
 	hideListEnd  bool // clients never receive the end of a list
 	oldBody      bool // one replica sends its first body with every validator
 	forget       bool // sinks keep the refs of pages that they delete
-	deaf         bool // one replica never sees editions of the other
+	isolated     bool // one replica never sees editions of the other
 	exposed      bool // one replica hides nothing
 	omit         bool // the builder publishes no more changes
 	part         bool // the builder never publishes the files of a change
@@ -59,16 +59,16 @@ func TestBroken(t *testing.T) {
 	testkit.Soak(t)
 	for name, c := range map[string]struct {
 		broken
-		want string // part of the violation's text
+		want string // part of the text of the violation
 	}{
-		"a source that drops deletions":        {broken{dropDeletion: true}, "the store is not what its sources say"},
-		"a client that learns of no deletions": {broken{hideListEnd: true}, "is not map(Carry, view)"},
-		"a handler that serves old bodies":     {broken{oldBody: true}, "the body is not what its validator stands for"},
-		"a sink that forgets":                  {broken{forget: true}, "is not map(Carry, view)"},
-		"a replica that does not follow":       {broken{deaf: true}, "is too old"},
-		"a replica that hides nothing":         {broken{exposed: true}, "hidden"},
-		"a builder that omits changes":         {broken{omit: true}, "is not fresh"},
-		"a builder that omits a part":          {broken{part: true}, "is not fresh"},
+		"a source that drops deletions":    {broken{dropDeletion: true}, "the store differs from its sources"},
+		"a client that gets no deletions":  {broken{hideListEnd: true}, "differs from map(Carry, view)"},
+		"a handler that serves old bodies": {broken{oldBody: true}, "the body does not match its validator"},
+		"a sink that forgets":              {broken{forget: true}, "differs from map(Carry, view)"},
+		"a replica that does not follow":   {broken{isolated: true}, "is too old"},
+		"a replica that hides nothing":     {broken{exposed: true}, "hidden"},
+		"a builder that omits changes":     {broken{omit: true}, "is not fresh"},
+		"a builder that omits a part":      {broken{part: true}, "is not fresh"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +80,7 @@ func TestBroken(t *testing.T) {
 				}
 				seen = append(seen, w.violations...)
 			}
-			t.Errorf("no violation %q; found %q", c.want, seen)
+			t.Errorf("no violation with %q; found %q", c.want, seen)
 		})
 	}
 }
@@ -108,10 +108,10 @@ func simulate(t *testing.T, seed uint64, b broken) *world {
 		if w.steady {
 			w.actors.Go(w.watchFreshness)
 		} else {
-			w.actors.Go(w.chaos)
+			w.actors.Go(w.faults)
 		}
 		w.sleep(runFor)
-		w.calm.Store(true)
+		w.settling.Store(true)
 		w.actors.Wait() // wait for the last pulls and restarts
 		w.settle()
 	})

@@ -19,10 +19,10 @@ import (
 )
 
 // Work takes time, some processors are slow, and clocks differ and are set. In every fifth run,
-// nothing else is at fault. A saved page must then be visible within freshness, in every protocol,
-// at every replica. The other runs check that at their end.
+// there are no other faults. A saved page must then be visible within freshness, in every
+// protocol, at every replica. The other runs check that at their end.
 
-// slowness are the factors by which the work of a process takes longer than usual.
+// slowness contains the factors by which the work of a process takes longer than usual.
 var slowness = []int{1, 1, 3, 10, 20}
 
 // Durations of work, on a processor that is not slow.
@@ -34,17 +34,17 @@ const (
 )
 
 // work takes the time of something with a number of pages.
-func (l *life) work(ctx context.Context, pages int) {
+func (l *process) work(ctx context.Context, pages int) {
 	sleep(ctx, l.duration(pages))
 }
 
-func (l *life) duration(pages int) time.Duration {
+func (l *process) duration(pages int) time.Duration {
 	return time.Duration(l.slow) * (perCall + time.Duration(pages)*perPage)
 }
 
 // pace is the maximum time from a commit to its visibility at every replica, if work takes no
-// time: the builder checks once a second, or starts publications a second apart, and the others
-// follow (edition.FollowTime).
+// time: the builder checks once a second, or starts publications a second apart, and the other
+// replicas follow (edition.FollowTime).
 const pace = 3 * time.Second
 
 // settled is the time that leases take to find a holder after a clock has been set: a renewal,
@@ -67,14 +67,14 @@ func (w *world) slowest() int {
 	return slowest
 }
 
-// skew is a clock that differs from that of the bubble, which is the right time.
+// skew is a clock that differs from that of the bubble, which is the correct time.
 type skew struct {
 	mu sync.Mutex
 	by time.Duration
 }
 
-// maxSkew is the largest difference of a clock from the right time. Two clocks differ by ten minutes at
-// most: readers of SCP refuse what is dated later.
+// maxSkew is the largest difference of a clock from the correct time. Two clocks differ by at most
+// ten minutes, because readers of SCP refuse later dates.
 const maxSkew = 5*time.Minute - 10*time.Second
 
 func (s *skew) ahead() time.Duration {
@@ -111,7 +111,7 @@ func (w *world) clock() *skew { return w.skews[w.replicas] }
 func (w *world) setClock() {
 	rng := w.rand("time")
 	w.sleep(between(rng, 10*time.Second, 25*time.Second))
-	if w.calm.Load() || w.ctx.Err() != nil {
+	if w.settling.Load() || w.ctx.Err() != nil {
 		return
 	}
 	which := rng.IntN(len(w.skews))
@@ -119,13 +119,13 @@ func (w *world) setClock() {
 	if rng.IntN(2) == 0 {
 		to = between(rng, -maxSkew, maxSkew)
 	}
-	w.logf("clock %d of %d is set, to %v ahead of the right time", which, len(w.skews), to)
+	w.logf("clock %d of %d is set to %v ahead of the correct time", which, len(w.skews), to)
 	w.skews[which].set(to)
 	w.clockSet.Store(new(time.Now()))
 }
 
 // elsewhere is a store as a process sees it whose clock differs. The process then dates its beats
-// wrongly, which nothing here depends on.
+// wrongly, but nothing in this test depends on the dates.
 type elsewhere struct {
 	store.Store
 	clock *skew
@@ -140,7 +140,7 @@ func (e elsewhere) Now(ctx context.Context) (time.Time, error) {
 // saves is the history of the visible pages of the store.
 type saves struct {
 	mu    sync.Mutex
-	site  store.Site // without faults
+	site  store.Site // the publication without simulated faults
 	about millrace.Site
 	all   map[string][]save // by URL
 }
@@ -151,11 +151,11 @@ type save struct {
 	at   time.Time      // of the acknowledgement
 }
 
-// saving is a site that records what a writer has saved.
+// saving is a site that records the pages that a writer has saved.
 type saving struct {
 	store.Site
 	w *world
-	l *life
+	l *process
 }
 
 // Apply applies a batch, which takes time.
@@ -183,7 +183,7 @@ func (s *saves) record(w *world, site store.Site) {
 		w.broke("the store of the history: %v", err)
 		return
 	}
-	pages, err := w.visiblePages(&life{name: "history"}, local(v))
+	pages, err := w.visiblePages(&process{name: "history"}, local(v))
 	if err != nil {
 		w.broke("the store of the history: %v", err)
 		return
@@ -205,7 +205,8 @@ func (s *saves) record(w *world, site store.Site) {
 	}
 }
 
-// revision returns the state that a page names in its title, 0 for no page. States of a page rise.
+// revision returns the state that a page names in its title, or 0 for no page. The states of a
+// page increase.
 func revision(p *millrace.Page) (rev int) {
 	if p != nil {
 		_, state, _ := strings.Cut(p.Title, "state ")
@@ -214,8 +215,8 @@ func revision(p *millrace.Page) (rev int) {
 	return rev
 }
 
-// lag returns the age, at a time, of the oldest save that some pages lack, and what they lack.
-// proto is nil for pages as the store has them.
+// lag returns the age, at a time, of the oldest save that some pages lack, and a description of
+// what they lack. proto is nil for pages as the store has them.
 func (s *saves) lag(at time.Time, proto *protocol.Protocol, pages map[string]*millrace.Page) (lag time.Duration, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,29 +231,29 @@ func (s *saves) lag(at time.Time, proto *protocol.Protocol, pages map[string]*mi
 		for i := range revs {
 			has := shown == 0 && slices.Contains(revs[i:], 0) || shown > 0 && shown >= slices.Max(revs[:i+1]) && (revs[i] > 0 || shown > slices.Max(revs[:i+1]))
 			if age := at.Sub(all[i].at); !has && age > lag {
-				lag, what = age, fmt.Sprintf("%s has state %d and not %d, which was saved at %v", u, shown, revs[i], all[i].at)
+				lag, what = age, fmt.Sprintf("%s has state %d instead of %d, which was saved at %v", u, shown, revs[i], all[i].at)
 			}
 		}
 	}
 	return lag, what
 }
 
-// checkFresh checks that pages read at a time have what was saved long before.
+// checkFresh checks that pages read at a time contain all changes saved long before.
 func (w *world) checkFresh(who string, at time.Time, proto *protocol.Protocol, pages map[string]*millrace.Page) {
-	if !w.steady || w.calm.Load() || w.ctx.Err() != nil {
+	if !w.steady || w.settling.Load() || w.ctx.Err() != nil {
 		return
 	}
 	limit := w.freshness()
 	ready := w.ready.Load()
 	if ready == nil || at.Before(ready.Add(limit)) {
-		return // since the first editions of all replicas
+		return // only after the first editions of all replicas
 	}
 	if set := w.clockSet.Load(); set != nil && at.After(*set) && at.Before(set.Add(limit+settled)) {
 		limit += settled
 	}
 	lag, what := w.saves.lag(at, proto, pages)
 	if lag > limit {
-		w.saves.record(w, nil) // another write may be under way
+		w.saves.record(w, nil) // another write may be in progress
 		lag, what = w.saves.lag(at, proto, pages)
 	}
 	if lag > limit {
@@ -263,18 +264,18 @@ func (w *world) checkFresh(who string, at time.Time, proto *protocol.Protocol, p
 	w.lags[who] = max(w.lags[who], lag)
 }
 
-// watchFreshness checks what the replicas have and send.
+// watchFreshness checks that the replicas have and send fresh pages.
 func (w *world) watchFreshness() {
 	type key struct {
-		life  *gate
+		gate  *gate
 		proto string
 	}
 	probes := make(map[key]*probe)
-	for turn := 0; !w.calm.Load() && w.ctx.Err() == nil; turn++ {
+	for turn := 0; !w.settling.Load() && w.ctx.Err() == nil; turn++ {
 		w.sleep(250 * time.Millisecond)
 		alive := w.alive()
 		if w.ready.Load() == nil {
-			if len(alive) < w.replicas || slices.ContainsFunc(alive, func(l *life) bool { return l.server.Current() == nil }) {
+			if len(alive) < w.replicas || slices.ContainsFunc(alive, func(l *process) bool { return l.server.Current() == nil }) {
 				continue
 			}
 			w.ready.Store(new(time.Now()))
@@ -298,7 +299,7 @@ func (w *world) watchFreshness() {
 
 // probe is a client of one replica, without a network, which takes no time.
 type probe struct {
-	l        *life
+	l        *process
 	p        protocol.Protocol
 	src      millrace.Source
 	sink     memorySink
@@ -306,18 +307,18 @@ type probe struct {
 	failures int         // in a row
 }
 
-func newProbe(l *life, p protocol.Protocol) *probe {
+func newProbe(l *process, p protocol.Protocol) *probe {
 	x := &probe{l: l, p: p}
 	x.src = p.NewReader(&http.Client{Transport: direct{l.handler}}, base, &protocol.ReaderOptions{Note: func(protocol.Note) { x.noted.Store(true) }})
 	return x
 }
 
-// read reads what has changed, and checks that it is fresh.
+// read reads the changes, and checks that the pages are fresh.
 func (x *probe) read(w *world) {
 	at := time.Now()
 	x.noted.Store(false)
 	report, err := mirror.Sync(w.ctx, x.p.Name, x.src, &x.sink, &mirror.Options{Concurrency: 1})
-	if err != nil { // a list may name a file that is deleted meanwhile
+	if err != nil { // a list may name a file that was deleted in the meantime
 		if x.failures++; x.failures > 2 {
 			w.broke("%s at %s: %v", x.p.Name, x.l.name, err)
 		}

@@ -34,21 +34,21 @@ type world struct {
 	dir       string
 	broken    broken
 	protocols []protocol.Protocol
-	items     int // of a list, before it is split
+	items     int // maximum entries of a list before it is split
 	replicas  int
 	server    store.Store // nil = the store is a file
-	steady    bool        // nothing is at fault but time
+	steady    bool        // there are no faults except time
 	skews     []*skew     // of the clocks of the replicas and of the store
 	saves     saves
-	ready     atomic.Pointer[time.Time] // since when every replica has had an edition
+	ready     atomic.Pointer[time.Time] // time since which every replica has had an edition
 	clockSet  atomic.Pointer[time.Time] // when a clock was set
 
-	ctx    context.Context
-	stop   context.CancelFunc
-	start  time.Time
-	calm   atomic.Bool    // no more faults and changes
-	actors sync.WaitGroup // clients and chaos
-	procs  sync.WaitGroup // processes
+	ctx      context.Context
+	stop     context.CancelFunc
+	start    time.Time
+	settling atomic.Bool    // no more faults and changes
+	actors   sync.WaitGroup // clients and faults
+	procs    sync.WaitGroup // processes
 
 	origin  *origin
 	api     *api
@@ -59,7 +59,7 @@ type world struct {
 	logMu      sync.Mutex // guards events and violations
 	events     []string
 	violations []string
-	lags       map[string]time.Duration // the longest from a save to its visibility
+	lags       map[string]time.Duration // the longest time from a save to its visibility
 
 	outageMu sync.Mutex // guards outages
 	outages  []outage   // of the server
@@ -70,18 +70,18 @@ type world struct {
 	power    context.Context
 	off      context.CancelFunc
 	conf     int // generation of the configuration
-	lives    map[string]*life
-	leftOpen []io.Closer // files that killed processes left open
+	lives    map[string]*process
+	leftOpen []io.Closer // files that killed processes have left open
 
-	fuse atomic.Int64 // tag writes until the power fails; negative = never
+	countdown atomic.Int64 // tag writes until the power fails; negative = never
 }
 
 func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	w := &world{
 		seed: seed, dir: dir, broken: b, replicas: 2, protocols: all.Protocols(), start: time.Now(),
-		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*life), lags: make(map[string]time.Duration),
+		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*process), lags: make(map[string]time.Duration),
 	}
-	w.fuse.Store(-1)
+	w.countdown.Store(-1)
 	w.steady = seed%5 == 2
 	if seed%3 == 0 {
 		w.replicas = 3
@@ -140,9 +140,10 @@ func (l *locked) Uint64() uint64 {
 	return l.src.Uint64()
 }
 
-// chance is true with probability p, but never after the world is calm, or if only time is at fault.
+// chance returns true with probability p. It always returns false after faults and changes have
+// ended, and in runs without faults except time.
 func (w *world) chance(rng *rand.Rand, p float64) bool {
-	return rng.Float64() < p && !w.calm.Load() && !w.steady
+	return rng.Float64() < p && !w.settling.Load() && !w.steady
 }
 
 func between(rng *rand.Rand, from, to time.Duration) time.Duration {
@@ -191,8 +192,8 @@ func (w *world) logger(who string) *slog.Logger {
 	})).With("by", who)
 }
 
-// life is one run of a process, until it ends or is killed.
-type life struct {
+// process is one run of a process, until it ends or is killed.
+type process struct {
 	name    string
 	ctx     context.Context
 	kill    context.CancelFunc
@@ -201,17 +202,17 @@ type life struct {
 	path    string
 	rng     *rand.Rand
 	slow    int // see slowness
-	*gate       // nil unless it serves
+	*gate       // nil unless the process serves
 }
 
 // spawn keeps a process running: it restarts the process after each end, until run
 // returns errDone.
-func (w *world) spawn(name string, run func(l *life) error) {
+func (w *world) spawn(name string, run func(l *process) error) {
 	rng := w.rand(name)
 	w.procs.Go(func() {
 		for w.ctx.Err() == nil {
 			w.mu.Lock()
-			l := &life{name: name, conf: w.conf, crashes: w.crashes, path: w.path, rng: rng, slow: slowness[rng.IntN(len(slowness))]}
+			l := &process{name: name, conf: w.conf, crashes: w.crashes, path: w.path, rng: rng, slow: slowness[rng.IntN(len(slowness))]}
 			l.ctx, l.kill = context.WithCancel(w.power)
 			w.lives[name] = l
 			w.mu.Unlock()
@@ -242,7 +243,7 @@ func (w *world) killOne(name string) {
 
 // open opens the store for a process. It stays open until the run ends, because a
 // killed process does not close it either.
-func (w *world) open(l *life) (store.Store, store.Site, error) {
+func (w *world) open(l *process) (store.Store, store.Site, error) {
 	if w.server != nil {
 		db := remote{w.server, w, l}
 		site, err := db.Site(l.ctx, siteName, base)
@@ -256,24 +257,24 @@ func (w *world) open(l *life) (store.Store, store.Site, error) {
 	w.leftOpen = append(w.leftOpen, db)
 	w.mu.Unlock()
 	site, err := db.Site(l.ctx, siteName, base)
-	return mortal{db, l}, site, err
+	return processStore{db, l}, site, err
 }
 
-// mortal is the store of a process, which releases no lease after its death.
-type mortal struct {
+// processStore is the store of a process. After the process was killed, it releases no lease.
+type processStore struct {
 	store.Store
-	l *life
+	l *process
 }
 
-func (m mortal) Leases() store.Leases { return mortalLeases{m.Store.Leases(), m.l} }
+func (m processStore) Leases() store.Leases { return processLeases{m.Store.Leases(), m.l} }
 
-type mortalLeases struct {
+type processLeases struct {
 	store.Leases
-	l *life
+	l *process
 }
 
 // Release releases a lease.
-func (m mortalLeases) Release(ctx context.Context, l store.Lease) error {
+func (m processLeases) Release(ctx context.Context, l store.Lease) error {
 	if m.l.ctx.Err() != nil {
 		return m.l.ctx.Err()
 	}
@@ -285,7 +286,7 @@ func hidden(conf int) []string {
 	return [][]string{{}, {"/h1"}, {"/h2"}, {"/h1", "/h2"}}[conf%4]
 }
 
-func (w *world) config(l *life) store.Config {
+func (w *world) config(l *process) store.Config {
 	c := store.Config{Base: base, Visibility: millrace.Visibility{Exclude: hidden(l.conf)}}
 	if w.broken.exposed && l.name == replicaName(1) {
 		c.Visibility.Exclude = []string{}
@@ -294,7 +295,7 @@ func (w *world) config(l *life) store.Config {
 		t := p.Tagger
 		if inner := t.Rivals; inner != nil {
 			t.Rivals = func(pagePath string) (before, after []string) {
-				w.burn(l)
+				w.cutPower(l)
 				return inner(pagePath)
 			}
 		}
@@ -303,10 +304,11 @@ func (w *world) config(l *life) store.Config {
 	return c
 }
 
-// burn runs in the middle of a transaction, and cuts the power when the fuse reaches zero. The
-// files are copied to another machine in their current state, and all processes are dead.
-func (w *world) burn(l *life) {
-	if w.fuse.Add(-1) != 0 || w.calm.Load() || !w.mu.TryLock() {
+// cutPower runs in the middle of a transaction, and cuts the power when the countdown reaches
+// zero. The files are copied to another machine in their current state, and all processes are
+// killed.
+func (w *world) cutPower(l *process) {
+	if w.countdown.Add(-1) != 0 || w.settling.Load() || !w.mu.TryLock() {
 		return
 	}
 	defer w.mu.Unlock()
@@ -329,12 +331,12 @@ func (w *world) burn(l *life) {
 	w.power, w.off = context.WithCancel(w.ctx)
 }
 
-// chaos kills processes, cuts the power and changes the configuration.
-func (w *world) chaos() {
+// faults kills processes, cuts the power and changes the configuration.
+func (w *world) faults() {
 	rng := w.rand("chaos")
 	for {
 		w.sleep(between(rng, 2*time.Second, 12*time.Second))
-		if w.calm.Load() || w.ctx.Err() != nil {
+		if w.settling.Load() || w.ctx.Err() != nil {
 			return
 		}
 		switch p := rng.IntN(10); {
@@ -345,16 +347,16 @@ func (w *world) chaos() {
 		case p < 7 && w.server != nil:
 			w.breakOff(rng)
 		case p < 7:
-			w.fuse.Store(1 + rng.Int64N(20))
+			w.countdown.Store(1 + rng.Int64N(20))
 		default:
-			w.rollOut(rng)
+			w.changeConfig(rng)
 		}
 	}
 }
 
-// rollOut changes the configuration: it restarts one process after the other with the
+// changeConfig changes the configuration: it restarts the processes one after the other with the
 // new one.
-func (w *world) rollOut(rng *rand.Rand) {
+func (w *world) changeConfig(rng *rand.Rand) {
 	w.mu.Lock()
 	w.conf++
 	w.logf("configuration %d hides %v", w.conf, hidden(w.conf))

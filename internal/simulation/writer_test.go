@@ -12,14 +12,14 @@ import (
 )
 
 // folderWriter changes the origin and mirrors it into the store.
-func (w *world) folderWriter(l *life) error {
+func (w *world) folderWriter(l *process) error {
 	_, site, err := w.open(l)
 	if err != nil {
 		return err
 	}
 	for l.ctx.Err() == nil {
 		w.sync(l, site, true)
-		if w.calm.Load() {
+		if w.settling.Load() {
 			return errDone
 		}
 		sleep(l.ctx, pause(l.rng))
@@ -34,7 +34,7 @@ func (w *world) folderWriter(l *life) error {
 	return l.ctx.Err()
 }
 
-// pause is sometimes short, so that two edits fall in one second.
+// pause is sometimes short, so that two edits happen within one second.
 func pause(rng *rand.Rand) time.Duration {
 	if rng.IntN(3) == 0 {
 		return between(rng, time.Millisecond, 200*time.Millisecond)
@@ -43,7 +43,7 @@ func pause(rng *rand.Rand) time.Duration {
 }
 
 // sync scans the origin once, or twice if a list needs confirmation.
-func (w *world) sync(l *life, site store.Site, faulty bool) bool {
+func (w *world) sync(l *process, site store.Site, faulty bool) bool {
 	for range 2 {
 		src := source{w.origin, w, l, faulty}
 		report, err := mirror.Sync(l.ctx, "folder", src, saving{site, w, l}, &mirror.Options{Batch: 1 + l.rng.IntN(12), Concurrency: 1 + l.rng.IntN(3)})
@@ -73,7 +73,7 @@ func (w *world) notify(rng *rand.Rand) {
 type api struct {
 	rng   *rand.Rand
 	rev   int
-	acked map[string]entry // by URL, absolute
+	acked map[string]entry // by absolute URL
 	next  map[string]entry // with the unacknowledged batch; nil = none
 }
 
@@ -100,9 +100,9 @@ func (a *api) batch() (batch []millrace.Change) {
 	return append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: mark})
 }
 
-// apiWriter applies batches. After every start, it checks that the store has all
-// acknowledged batches, and all or nothing of the unacknowledged one.
-func (w *world) apiWriter(l *life) error {
+// apiWriter applies batches. After every start, it checks that the store has all acknowledged
+// batches, and the unacknowledged one completely or not at all.
+func (w *world) apiWriter(l *process) error {
 	_, site, err := w.open(l)
 	if err != nil {
 		return err
@@ -120,11 +120,11 @@ func (w *world) apiWriter(l *life) error {
 	case a.next != nil && maps.Equal(got, versions(a.next)):
 		a.acked = a.next
 	default:
-		w.fail("the store has %v of the api, acknowledged %v, under way %v", got, versions(a.acked), versions(a.next))
+		w.fail("the store has %v from the api, acknowledged %v, in progress %v", got, versions(a.acked), versions(a.next))
 	}
 	a.next = nil
 	for l.ctx.Err() == nil {
-		if w.calm.Load() {
+		if w.settling.Load() {
 			return errDone
 		}
 		sleep(l.ctx, pause(l.rng))

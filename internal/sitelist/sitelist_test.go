@@ -55,7 +55,8 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
-// Lists have many forms, which their content shows. Each wrong entry is named by line and rule.
+// Lists have many formats, which are detected by their content. Each wrong entry is reported with
+// its line and rule.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	const a, b = "https://a.example/", "https://b.example/x/"

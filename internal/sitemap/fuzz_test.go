@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// For any input, entries are valid, and an error comes last, at most once. The sizes of the
-// reads do not change the result.
+// For any input, entries are valid, and at most one error occurs, as the last item. The sizes of
+// the reads do not change the result.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(prolog + urlset + "<url><loc>https://example.com/?a=1&amp;b</loc><lastmod>2024-05-06</lastmod><priority>1.0</priority></url></urlset>"))
 	f.Add([]byte(`<s:sitemapindex xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"><s:sitemap><s:loc><![CDATA[x]]></s:loc></s:sitemap></s:sitemapindex>`))

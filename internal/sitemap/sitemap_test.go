@@ -26,7 +26,7 @@ func drain(t *testing.T, r io.Reader, o *Options) (entries []Entry, err error) {
 	t.Helper()
 	for e, got := range Parse(r, o) {
 		if err != nil {
-			t.Fatalf("%v came after %v", e, err)
+			t.Fatalf("%v was yielded after %v", e, err)
 		}
 		if err = got; err == nil {
 			entries = append(entries, e)
@@ -149,28 +149,28 @@ func TestForms(t *testing.T) {
 		doc  string
 		want []string
 	}{
-		"no namespace":        {"<urlset>" + one + "</urlset>", []string{"https://example.com/a"}},
-		"old namespace":       {`<urlset xmlns="http://www.google.com/schemas/sitemap/0.84">` + one + "</urlset>", []string{"https://example.com/a"}},
-		"misspelt host":       {`<urlset xmlns="https://sitemap.org/schemas/sitemap/0.9/">` + one + "</urlset>", []string{"https://example.com/a"}},
-		"with a prefix":       {`<s:urlset xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"><s:url><s:loc>https://example.com/a</s:loc></s:url></s:urlset>`, []string{"https://example.com/a"}},
-		"white space first":   {"\n\n " + prolog + urlset + one + "</urlset>", []string{"https://example.com/a"}},
-		"mark":                {"\uFEFF" + prolog + urlset + one + "</urlset>", []string{"https://example.com/a"}},
-		"empty":               {urlset + "</urlset>", nil},
-		"empty element":       {`<urlset/>`, nil},
-		"lone ampersands":     {urlset + "<url><loc>https://example.com/?a=1&b=2&copy=3&amp;d</loc></url></urlset>", []string{"https://example.com/?a=1&b=2&copy=3&d"}},
-		"by number":           {urlset + "<url><loc>https://example.com/&#228;&#x26;</loc></url></urlset>", []string{"https://example.com/ä&"}},
-		"doctype":             {`<!DOCTYPE urlset [ <!ELEMENT url (loc)> ]>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
-		"stylesheet":          {prolog + `<?xml-stylesheet href="x.xsl"?>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
-		"children mixed":      {urlset + `<sitemap><loc>https://example.com/1.xml</loc></sitemap>` + one + "</urlset>", []string{"https://example.com/1.xml*", "https://example.com/a"}},
-		"Latin 1":             {`<?xml version="1.0" encoding="ISO-8859-1"?>` + urlset + "<url><loc>https://example.com/\xE4</loc></url></urlset>", []string{"https://example.com/ä"}},
-		"windows-1252":        {`<?xml version='1.0' encoding='Windows-1252'?>` + urlset + "<url><loc>https://example.com/\x80</loc></url></urlset>", []string{"https://example.com/€"}},
-		"UTF-8 in capitals":   {`<?xml version="1.0" encoding="Utf-8"?>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
-		"UTF-16":              {"\xFF\xFE" + wide, []string{"https://example.com/ä"}},
-		"UTF-16 big":          {"\xFE\xFF" + swap(wide), []string{"https://example.com/ä"}},
-		"UTF-16 unmarked":     {wide, []string{"https://example.com/ä"}},
-		"UTF-16 big unmarked": {swap(wide), []string{"https://example.com/ä"}},
-		"only called UTF-16":  {`<?xml version="1.0" encoding="utf-16"?>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
-		"mark beats name":     {"\uFEFF" + `<?xml version="1.0" encoding="ISO-8859-1"?>` + urlset + "<url><loc>https://example.com/ä</loc></url></urlset>", []string{"https://example.com/ä"}},
+		"no namespace":                     {"<urlset>" + one + "</urlset>", []string{"https://example.com/a"}},
+		"old namespace":                    {`<urlset xmlns="http://www.google.com/schemas/sitemap/0.84">` + one + "</urlset>", []string{"https://example.com/a"}},
+		"misspelt host":                    {`<urlset xmlns="https://sitemap.org/schemas/sitemap/0.9/">` + one + "</urlset>", []string{"https://example.com/a"}},
+		"with a prefix":                    {`<s:urlset xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"><s:url><s:loc>https://example.com/a</s:loc></s:url></s:urlset>`, []string{"https://example.com/a"}},
+		"white space first":                {"\n\n " + prolog + urlset + one + "</urlset>", []string{"https://example.com/a"}},
+		"mark":                             {"\uFEFF" + prolog + urlset + one + "</urlset>", []string{"https://example.com/a"}},
+		"empty":                            {urlset + "</urlset>", nil},
+		"empty element":                    {`<urlset/>`, nil},
+		"lone ampersands":                  {urlset + "<url><loc>https://example.com/?a=1&b=2&copy=3&amp;d</loc></url></urlset>", []string{"https://example.com/?a=1&b=2&copy=3&d"}},
+		"by number":                        {urlset + "<url><loc>https://example.com/&#228;&#x26;</loc></url></urlset>", []string{"https://example.com/ä&"}},
+		"doctype":                          {`<!DOCTYPE urlset [ <!ELEMENT url (loc)> ]>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
+		"stylesheet":                       {prolog + `<?xml-stylesheet href="x.xsl"?>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
+		"children mixed":                   {urlset + `<sitemap><loc>https://example.com/1.xml</loc></sitemap>` + one + "</urlset>", []string{"https://example.com/1.xml*", "https://example.com/a"}},
+		"Latin 1":                          {`<?xml version="1.0" encoding="ISO-8859-1"?>` + urlset + "<url><loc>https://example.com/\xE4</loc></url></urlset>", []string{"https://example.com/ä"}},
+		"windows-1252":                     {`<?xml version='1.0' encoding='Windows-1252'?>` + urlset + "<url><loc>https://example.com/\x80</loc></url></urlset>", []string{"https://example.com/€"}},
+		"UTF-8 in capitals":                {`<?xml version="1.0" encoding="Utf-8"?>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
+		"UTF-16":                           {"\xFF\xFE" + wide, []string{"https://example.com/ä"}},
+		"UTF-16 big":                       {"\xFE\xFF" + swap(wide), []string{"https://example.com/ä"}},
+		"UTF-16 unmarked":                  {wide, []string{"https://example.com/ä"}},
+		"UTF-16 big-endian without a mark": {swap(wide), []string{"https://example.com/ä"}},
+		"only declared as UTF-16":          {`<?xml version="1.0" encoding="utf-16"?>` + urlset + one + "</urlset>", []string{"https://example.com/a"}},
+		"the mark takes precedence over the name": {"\uFEFF" + `<?xml version="1.0" encoding="ISO-8859-1"?>` + urlset + "<url><loc>https://example.com/ä</loc></url></urlset>", []string{"https://example.com/ä"}},
 		"extensions": {`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:n="http://www.google.com/schemas/sitemap-news/0.9" xmlns:scp="https://scp-protocol.org/schemas/sitemap/1.0">` +
 			`<scp:version>0.1</scp:version><scp:collection url="https://example.com/x.scp"/><scp:url><loc>https://example.com/no</loc></scp:url><url><n:news><n:publication><n:name>N</n:name></n:publication><loc>https://example.com/no</loc></n:news>` +
 			`<n:loc>https://example.com/no</n:loc><x:loc>https://example.com/no</x:loc><loc>https://example.com/a</loc><loc xmlns="urn:x">https://example.com/no</loc></url><other>` + one + `</other></urlset>`, []string{"https://example.com/a"}},
@@ -225,42 +225,42 @@ func TestBroken(t *testing.T) {
 		want  string
 		is    error
 	}{
-		"nothing":               {"", 0, "line 1 empty", nil},
-		"white space":           {" \n\n", 0, "line 1 empty", nil},
-		"a cut":                 {start + "<url><loc>https://exam", 1, "line 4 xml-cut", nil},
-		"a cut tag":             {start + "<url><lo", 1, "line 4 xml-cut", nil},
-		"a cut before the root": {prolog, 0, "line 2 xml-cut", nil},
-		"a tag left open":       {start + "<url><loc>x</url></urlset>", 1, "line 4 xml-syntax", nil},
-		"no such tag":           {start + "</urlset2>", 1, "line 4 xml-syntax", nil},
-		"an end first":          {"</urlset>", 0, "line 1 xml-syntax", nil},
-		"a lone bracket":        {start + "< url>", 1, "line 4 xml-syntax", nil},
-		"zero bytes":            {start + "<url><loc>https://example.com/\x00</loc></url></urlset>", 1, "line 4 xml-syntax", nil},
-		"a zero byte in text":   {"https://example.com/a\nhttps://example.com/\x00\n", 0, "line 1 binary", nil},
-		"not UTF-8":             {start + "<url><loc>\xFF</loc></url></urlset>", 1, "line 4 xml-syntax", nil},
-		"unknown set":           {`<?xml version="1.0" encoding="x-none"?>` + urlset, 0, "line 1 charset", nil},
-		"version 2":             {`<?xml version="2.0"?>` + urlset, 0, "line 1 invalid", nil},
-		"HTML":                  {"<!DOCTYPE html>\n<html><head><title>Not found</title>", 0, "line 1 html", ErrHTML},
-		"HTML without doctype":  {"\n<HTML lang=en><body>Not found", 0, "line 2 html", ErrHTML},
-		"old HTML":              {`<!doctype HTML PUBLIC "-//W3C//DTD HTML 4.01//EN">` + "<p>", 0, "line 1 html", ErrHTML},
-		"XHTML":                 {prolog + `<html xmlns="http://www.w3.org/1999/xhtml">`, 0, "line 2 html", ErrHTML},
-		"RSS":                   {prolog + `<rss version="2.0"><channel/></rss>`, 0, "line 2 feed", ErrFeed},
-		"Atom":                  {`<feed xmlns="http://www.w3.org/2005/Atom"/>`, 0, "line 1 feed", ErrFeed},
-		"RSS 1":                 {`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>`, 0, "line 1 feed", ErrFeed},
-		"another root":          {"<svg/>", 0, "line 1 xml-root", nil},
-		"another namespace":     {`<urlset xmlns="urn:x"/>`, 0, `line 1 xml-namespace`, nil},
-		"unbound prefix":        {`<s:urlset/>`, 0, `line 1 xml-namespace`, nil},
-		"JSON":                  {`{"pages": []}`, 0, "line 1 unknown-format", nil},
-		"words":                 {"Not found\nSorry", 0, "line 1 unknown-format", nil},
-		"an image":              {"\x89PNG\r\n\x1a\n\x00\x00", 0, "line 1 binary", nil},
-		"words among URLs":      {"https://example.com/a\n# b\n/c\nhttps://example.com/\xFF\nhttps://example.com/ d\nhttps://", 1, "line 2 bad-url", nil},
-		"a long line":           {"https://example.com/a\nhttps://example.com/" + long + "\nhttps://example.com/b", 2, "line 2 url-size", nil},
-		"a line of 10 MB":       {"https://example.com/a\nhttps://example.com/" + strings.Repeat("x", 10<<20) + "\nhttps://example.com/b", 2, "line 2 url-size", nil},
-		"no URL":                {start + "<url><lastmod>2024</lastmod></url><url/>" + one + "</urlset>", 2, "line 4 no-url", nil},
-		"a long URL":            {start + "<url><loc>https://example.com/" + long + "</loc></url>" + one + "</urlset>", 2, "line 4 url-size", nil},
-		"half a gzip":           {packed(prolog + urlset)[:30], 0, "gzip-cut", nil},
-		"gzip without end":      {packed(start + strings.Repeat(one, 100))[:120], 0, "gzip-cut", nil},
-		"no gzip":               {"\x1F\x8Bxxxxxxxxxx", 0, "line 1 gzip-broken", nil},
-		"gzip twice":            {packed(packed(start)), 0, "line 1 binary", nil},
+		"nothing":                   {"", 0, "line 1 empty", nil},
+		"white space":               {" \n\n", 0, "line 1 empty", nil},
+		"a cut":                     {start + "<url><loc>https://exam", 1, "line 4 xml-cut", nil},
+		"a truncated tag":           {start + "<url><lo", 1, "line 4 xml-cut", nil},
+		"truncated before the root": {prolog, 0, "line 2 xml-cut", nil},
+		"an unclosed tag":           {start + "<url><loc>x</url></urlset>", 1, "line 4 xml-syntax", nil},
+		"an unknown end tag":        {start + "</urlset2>", 1, "line 4 xml-syntax", nil},
+		"an end tag first":          {"</urlset>", 0, "line 1 xml-syntax", nil},
+		"a lone bracket":            {start + "< url>", 1, "line 4 xml-syntax", nil},
+		"zero bytes":                {start + "<url><loc>https://example.com/\x00</loc></url></urlset>", 1, "line 4 xml-syntax", nil},
+		"a zero byte in text":       {"https://example.com/a\nhttps://example.com/\x00\n", 0, "line 1 binary", nil},
+		"not UTF-8":                 {start + "<url><loc>\xFF</loc></url></urlset>", 1, "line 4 xml-syntax", nil},
+		"unknown set":               {`<?xml version="1.0" encoding="x-none"?>` + urlset, 0, "line 1 charset", nil},
+		"version 2":                 {`<?xml version="2.0"?>` + urlset, 0, "line 1 invalid", nil},
+		"HTML":                      {"<!DOCTYPE html>\n<html><head><title>Not found</title>", 0, "line 1 html", ErrHTML},
+		"HTML without doctype":      {"\n<HTML lang=en><body>Not found", 0, "line 2 html", ErrHTML},
+		"old HTML":                  {`<!doctype HTML PUBLIC "-//W3C//DTD HTML 4.01//EN">` + "<p>", 0, "line 1 html", ErrHTML},
+		"XHTML":                     {prolog + `<html xmlns="http://www.w3.org/1999/xhtml">`, 0, "line 2 html", ErrHTML},
+		"RSS":                       {prolog + `<rss version="2.0"><channel/></rss>`, 0, "line 2 feed", ErrFeed},
+		"Atom":                      {`<feed xmlns="http://www.w3.org/2005/Atom"/>`, 0, "line 1 feed", ErrFeed},
+		"RSS 1":                     {`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>`, 0, "line 1 feed", ErrFeed},
+		"another root":              {"<svg/>", 0, "line 1 xml-root", nil},
+		"another namespace":         {`<urlset xmlns="urn:x"/>`, 0, `line 1 xml-namespace`, nil},
+		"unbound prefix":            {`<s:urlset/>`, 0, `line 1 xml-namespace`, nil},
+		"JSON":                      {`{"pages": []}`, 0, "line 1 unknown-format", nil},
+		"words":                     {"Not found\nSorry", 0, "line 1 unknown-format", nil},
+		"an image":                  {"\x89PNG\r\n\x1a\n\x00\x00", 0, "line 1 binary", nil},
+		"words among URLs":          {"https://example.com/a\n# b\n/c\nhttps://example.com/\xFF\nhttps://example.com/ d\nhttps://", 1, "line 2 bad-url", nil},
+		"a long line":               {"https://example.com/a\nhttps://example.com/" + long + "\nhttps://example.com/b", 2, "line 2 url-size", nil},
+		"a line of 10 MB":           {"https://example.com/a\nhttps://example.com/" + strings.Repeat("x", 10<<20) + "\nhttps://example.com/b", 2, "line 2 url-size", nil},
+		"no URL":                    {start + "<url><lastmod>2024</lastmod></url><url/>" + one + "</urlset>", 2, "line 4 no-url", nil},
+		"a long URL":                {start + "<url><loc>https://example.com/" + long + "</loc></url>" + one + "</urlset>", 2, "line 4 url-size", nil},
+		"truncated gzip":            {packed(prolog + urlset)[:30], 0, "gzip-cut", nil},
+		"gzip without end":          {packed(start + strings.Repeat(one, 100))[:120], 0, "gzip-cut", nil},
+		"no gzip":                   {"\x1F\x8Bxxxxxxxxxx", 0, "line 1 gzip-broken", nil},
+		"gzip twice":                {packed(packed(start)), 0, "line 1 binary", nil},
 		"laughs": {`<!DOCTYPE urlset [<!ENTITY a "https://example.com/"><!ENTITY b "&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>` +
 			urlset + "<url><loc>&b;</loc></url><url><loc>&c;</loc></url>", 2, "line 1 xml-cut", nil},
 	} {
@@ -335,7 +335,7 @@ func TestNamespaces(t *testing.T) {
 
 // TestReader checks that an error of the reader is not reported as an error of the document.
 func TestReader(t *testing.T) {
-	broken := errors.New("the line is dead")
+	broken := errors.New("the connection broke")
 	doc := urlset + "<url><loc>https://example.com/a</loc></url>"
 	for name, head := range map[string]string{"XML": doc, "text": "https://example.com/a\n", "nothing": "", "gzip": packed(doc)[:20], "a mark": "\xFF\xFE<\x00"} {
 		_, err := drain(t, io.MultiReader(strings.NewReader(head), iotest.ErrReader(broken)), nil)

@@ -49,16 +49,16 @@ func annotated(t testing.TB, source []byte) ([]byte, []Addition, error) {
 		back = append(back[:at:at], back[at+len(added[i].Text):]...)
 	}
 	if !bytes.Equal(back, source) {
-		t.Errorf("without the additions the page is another one:\n%s", cmp.Diff(string(source), string(back)))
+		t.Errorf("without the additions, the page differs:\n%s", cmp.Diff(string(source), string(back)))
 	}
 	again, more, err := Annotate(t.Context(), out, address)
 	if err != nil || len(more) > 0 || !bytes.Equal(again, out) {
-		t.Errorf("once more, %d additions come (%v): %+v\nof %s", len(more), err, more, out)
+		t.Errorf("a second call adds %d additions (%v): %+v\nto %s", len(more), err, more, out)
 	}
 	had := map[string]int{}
 	key := func(f Finding) string {
 		if f.Rule == OutputShape {
-			return string(f.Rule) // its message has the number of parts, which has changed
+			return string(f.Rule) // the message contains the number of parts, which has changed
 		}
 		return string(f.Rule) + f.Path + f.Message
 	}
@@ -71,7 +71,7 @@ func annotated(t testing.TB, source []byte) ([]byte, []Addition, error) {
 	}
 	for _, f := range after {
 		if had[key(f)]--; had[key(f)] < 0 && len(before) < maxFindings {
-			t.Errorf("what was added has a finding: %+v\nin %s", f, out)
+			t.Errorf("an addition has a finding: %+v\nin %s", f, out)
 		}
 	}
 	return out, added, nil
@@ -142,32 +142,32 @@ func TestAnnotate(t *testing.T) {
 // TestAnnotateForms annotates pages with unusual markup.
 func TestAnnotateForms(t *testing.T) {
 	for name, source := range map[string]string{
-		"nothing":         "",
-		"text":            "Only words.",
-		"no body":         "<h1>A title that is one</h1><p>And a paragraph that is long enough for a summary.",
-		"slash":           "<main><h1>Title</h1><p>Words enough for a page, one would think, so here they are.</p><input/name=x><input name=y/></main>",
-		"unclosed":        "<form><b><input name=a><p><b><input name=b><p><input",
-		"twice":           "<body><body class=x><input name=a>",
-		"unquoted":        "<body class=a/b><img src=a.png alt=x/>",
-		"comment":         "<!-- <input name=no> --><input name=yes>",
-		"script":          "<script>'<input name=no>'</script><textarea><input name=no></textarea>",
-		"latin 1":         "<meta charset=iso-8859-1><main><h1>Fl\xfcsse</h1><section><h2>\xdcber die M\xfchle</h2><p>Das Rad dreht sich seit langer Zeit im Wasser.</p></section></main>",
-		"same names":      "<main><section><h2>A</h2></section><section><h2>A</h2></section><section><h2>Fields</h2></section></main>",
-		"flat":            "<main><h1>T</h1><h2>One</h2><p>Words of the first part, which are not many.</p><h2>Two</h2><p>Words of the second.</p></main>",
-		"quotes":          `<main><h1>T</h1><section><h2>"Quoted" & <i>more</i></h2></section><input aria-label='"A" & <b>'></main>`,
-		"password":        "<form><input type=password name=p><input autocomplete='cc-number' name=c><input type=tel name=t></form>",
-		"forms in parts":  "<main><form><div><h2>One</h2><input name=a></div><div><h2>Two</h2><input name=b></div></form><p>Some words of the page that stand in no form.</p></main>",
-		"annotated":       `<body data-ai-page="x"><section><h2>No more structure</h2></section><input name=a></body>`,
-		"fields":          `<input data-ai-field="x"><label>Y <input data-ai-field="y"></label>`,
-		"wrong":           `<div data-ai-group="x" data-ai-what="y"><input name=z></div>`,
-		"select":          "<select name=s><option>a</select><input type=checkbox><input type=hidden name=h>",
-		"nested too deep": strings.Repeat("<div>", 2000) + "<input name=deep>" + strings.Repeat("<b>", 300) + "<input name=deeper>",
-		"svg":             "<svg><title><b>t</b></title><style><a></style><![CDATA[<input name=no>]]></svg><input name=yes>",
-		"plaintext":       "<input name=yes><plaintext><input name=no>",
-		"a label between": `<b data-ai-label="x">X</b><label>N <input name=new></label><input data-ai-field=old>`,
-		"template":        "<template><input name=no></template>",
-		"nul":             "<inp\x00ut name=a><input name=b\x00>",
-		"line ends":       "<main>\r\n<h1\r\n>T</h1>\r<p\t>Words that are long enough to be a summary.</p></main>",
+		"nothing":            "",
+		"text":               "Only words.",
+		"no body":            "<h1>A title that is one</h1><p>And a paragraph that is long enough for a summary.",
+		"slash":              "<main><h1>Title</h1><p>Words enough for a page, one would think, so here they are.</p><input/name=x><input name=y/></main>",
+		"unclosed":           "<form><b><input name=a><p><b><input name=b><p><input",
+		"twice":              "<body><body class=x><input name=a>",
+		"unquoted":           "<body class=a/b><img src=a.png alt=x/>",
+		"comment":            "<!-- <input name=no> --><input name=yes>",
+		"script":             "<script>'<input name=no>'</script><textarea><input name=no></textarea>",
+		"latin 1":            "<meta charset=iso-8859-1><main><h1>Fl\xfcsse</h1><section><h2>\xdcber die M\xfchle</h2><p>Das Rad dreht sich seit langer Zeit im Wasser.</p></section></main>",
+		"same names":         "<main><section><h2>A</h2></section><section><h2>A</h2></section><section><h2>Fields</h2></section></main>",
+		"flat":               "<main><h1>T</h1><h2>One</h2><p>Words of the first part, which are not many.</p><h2>Two</h2><p>Words of the second.</p></main>",
+		"quotes":             `<main><h1>T</h1><section><h2>"Quoted" & <i>more</i></h2></section><input aria-label='"A" & <b>'></main>`,
+		"password":           "<form><input type=password name=p><input autocomplete='cc-number' name=c><input type=tel name=t></form>",
+		"forms in parts":     "<main><form><div><h2>One</h2><input name=a></div><div><h2>Two</h2><input name=b></div></form><p>Some words of the page that stand in no form.</p></main>",
+		"annotated":          `<body data-ai-page="x"><section><h2>No more structure</h2></section><input name=a></body>`,
+		"fields":             `<input data-ai-field="x"><label>Y <input data-ai-field="y"></label>`,
+		"wrong":              `<div data-ai-group="x" data-ai-what="y"><input name=z></div>`,
+		"select":             "<select name=s><option>a</select><input type=checkbox><input type=hidden name=h>",
+		"nested too deep":    strings.Repeat("<div>", 2000) + "<input name=deep>" + strings.Repeat("<b>", 300) + "<input name=deeper>",
+		"svg":                "<svg><title><b>t</b></title><style><a></style><![CDATA[<input name=no>]]></svg><input name=yes>",
+		"plaintext":          "<input name=yes><plaintext><input name=no>",
+		"a label in between": `<b data-ai-label="x">X</b><label>N <input name=new></label><input data-ai-field=old>`,
+		"template":           "<template><input name=no></template>",
+		"nul":                "<inp\x00ut name=a><input name=b\x00>",
+		"line ends":          "<main>\r\n<h1\r\n>T</h1>\r<p\t>Words that are long enough to be a summary.</p></main>",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, added, err := annotated(t, []byte(source))
@@ -247,7 +247,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("too large: %v", err)
 	}
 	if _, err := Lint(t.Context(), nil, "nowhere"); !errors.Is(err, millrace.ErrInvalid) {
-		t.Errorf("no address: %v", err)
+		t.Errorf("without a URL: %v", err)
 	}
 }
 
@@ -291,7 +291,7 @@ func FuzzExtra(f *testing.F) {
 			return
 		}
 		if bytes.Contains(raw, []byte("NEVER-TOLD")) {
-			t.Errorf("the snapshot tells what it must not: %s", raw)
+			t.Errorf("the snapshot contains hidden content: %s", raw)
 		}
 		var page struct{ Page string }
 		if err := json.Unmarshal(raw, &page); err != nil {
@@ -311,7 +311,7 @@ func FuzzValidate(f *testing.F) {
 	f.Add([]byte(`{"page":null,"texts":[{"text":1}],"~/":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(Validate(data)) == 0 && !json.Valid(data) {
-			t.Errorf("%q is no JSON", data)
+			t.Errorf("%q is not JSON", data)
 		}
 	})
 }

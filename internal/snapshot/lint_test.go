@@ -36,7 +36,7 @@ func TestRules(t *testing.T) {
 			}
 			switch {
 			case i == 1 && len(findings) > 0:
-				t.Errorf("%s: the page that is right has %+v", rule, findings)
+				t.Errorf("%s: the correct page has findings: %+v", rule, findings)
 			case i == 0 && (len(findings) != 1 || findings[0].Rule != rule || findings[0].Path == "" || findings[0].Message == ""):
 				t.Errorf("%s: %+v", rule, findings)
 			case i == 0 && rule != OutputShape && findings[0].Line != 3:

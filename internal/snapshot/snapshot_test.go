@@ -35,7 +35,7 @@ func extracted(t testing.TB, source, pageURL string) json.RawMessage {
 		t.Fatal(err)
 	}
 	if !res.Page.Known.Has(millrace.FieldExtra) {
-		t.Errorf("the page does not speak for what it has beside its fields")
+		t.Errorf("the snapshot has members other than fields")
 	}
 	return res.Page.Extra[ExtraKey]
 }
@@ -65,7 +65,7 @@ func TestGolden(t *testing.T) {
 				}
 			}
 			if bytes.Contains(raw, []byte("secret")) {
-				t.Errorf("the snapshot tells what it must not: %s", raw)
+				t.Errorf("the snapshot contains hidden content: %s", raw)
 			}
 			findings, err := Lint(t.Context(), page, address)
 			if err != nil {
@@ -200,7 +200,7 @@ func TestBounds(t *testing.T) {
 			shaped = shaped || f.Rule == OutputShape
 		}
 		if !shaped && len(findings) < maxFindings {
-			t.Errorf("%s: no finding says that there is no snapshot: %v", name, findings)
+			t.Errorf("%s: no finding reports the invalid snapshot: %v", name, findings)
 		}
 	}
 	deep := strings.Repeat(`<div data-ai-section="s">`, 100_000) + "end"

@@ -27,19 +27,19 @@ func TestSpool(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, body) {
-				t.Errorf("%d bytes of %d came back: %v", len(got), size, err)
+				t.Errorf("read %d of %d bytes: %v", len(got), size, err)
 			}
 		}
 		s.Close()
 		s.Close()
 		if size > 0 {
 			if _, err := spool.New(bytes.NewReader(body), int64(size)-1); !errors.Is(err, millrace.ErrTooLarge) {
-				t.Errorf("%d bytes where %d may be: %v", size, size-1, err)
+				t.Errorf("%d bytes with a limit of %d: %v", size, size-1, err)
 			}
 		}
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("left over: %v %v", left, err)
+		t.Errorf("remaining files: %v %v", left, err)
 	}
 }
 
@@ -53,6 +53,6 @@ func TestSpoolError(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("left over: %v %v", left, err)
+		t.Errorf("remaining files: %v %v", left, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit/powercut"
 )
 
-// After a power cut, the next build mends the folder.
+// After a power cut, the next build repairs the folder.
 func TestRealPowerCuts(t *testing.T) {
 	second := func() site {
 		s := mill()
@@ -28,10 +28,10 @@ func TestRealPowerCuts(t *testing.T) {
 				},
 				Write: func(t *testing.T, dir string) {
 					if r := build(t, dir, second(), nil); r.LeftOutCount != 4 {
-						t.Errorf("left out: %+v", r.LeftOut)
+						t.Errorf("omitted: %+v", r.LeftOut)
 					}
 				},
-				Ignore: regexp.MustCompile(`^\.millrace/`), // times
+				Ignore: regexp.MustCompile(`^\.millrace/`), // these files contain times
 			})
 		})
 	}

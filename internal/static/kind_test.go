@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// hostSite is a site whose documents have many header fields and odd names.
+// hostSite is a site whose documents have many header fields and unusual names.
 func hostSite() site {
 	s := mill()
 	for _, name := range []string{"/notes.md", "/it's [1] (50%25).md", "/deep/a+b.md"} {
@@ -44,18 +44,18 @@ func finished(t *testing.T, host string, s site) (*Build, string) {
 	return b, dir
 }
 
-// pathToRegexp translates the part of path-to-regexp's syntax that a vercel.json of ours has: escaped
-// characters, groups, and other characters as they are.
+// pathToRegexp translates the part of path-to-regexp's syntax that a generated vercel.json
+// contains: escaped characters, groups, and other characters as they are.
 func pathToRegexp(t *testing.T, source string) *regexp.Regexp {
 	t.Helper()
 	if unknown := regexp.MustCompile(`\\.|\(\.\*\)|[^\\:(){}?*+.\[\]]`).ReplaceAllString(source, ""); unknown != "" {
-		t.Errorf("source %s: %q has a meaning of its own", source, unknown)
+		t.Errorf("source %s: %q has a special meaning", source, unknown)
 	}
 	return regexp.MustCompile("^" + source + "$")
 }
 
-// A vercel.json says by Vercel's rules what is to be said of each document, and keeps what
-// the site says in its own.
+// By Vercel's rules, a generated vercel.json sets all fields of each document. It keeps the
+// content of the site's own vercel.json.
 func TestVercel(t *testing.T) {
 	s := hostSite()
 	s["/vercel.json"] = page("vercel.json", `{"cleanUrls": false, "headers": [{"source": "/own", "headers": [{"key": "X-Own", "value": "<1>"}]}]}`)
@@ -104,7 +104,7 @@ func TestVercel(t *testing.T) {
 	}
 	s["/vercel.json"] = page("vercel.json", `{"headers": {}}`)
 	if b, err := begun(t, t.TempDir(), s, &Options{Host: vercel}); err != nil || millrace.ErrorCode(b.Finish(t.Context())) != "invalid" {
-		t.Errorf("a broken vercel.json: %v", err)
+		t.Errorf("an invalid vercel.json: %v", err)
 	}
 }
 
@@ -134,7 +134,7 @@ func glob(pattern, name string) bool {
 func TestS3(t *testing.T) {
 	b, dir := finished(t, "s3", hostSite())
 	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(filepath.Join(bin, "aws"), []byte(fakeAWS), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(filepath.Join(bin, "aws"), []byte(fakeAWS), 0o700); err != nil { //nolint:gosec // the file must be executable
 		t.Fatal(err)
 	}
 	run := exec.CommandContext(t.Context(), "sh", filepath.Join(dir, hidden, "s3.sh"), "bucket", "E123")
@@ -180,7 +180,7 @@ func TestS3(t *testing.T) {
 				continue
 			}
 			if _, twice := uploaded[name]; twice || strings.HasPrefix(name, hidden) {
-				t.Errorf("%s is uploaded twice, or should not be", name)
+				t.Errorf("%s is uploaded twice, or should not be uploaded", name)
 			}
 			slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.Name, b.Name) })
 			uploaded[name] = fields
@@ -198,7 +198,7 @@ func TestS3(t *testing.T) {
 		return nil
 	})
 	if err != nil || len(uploaded) > 0 {
-		t.Errorf("%v, uploaded too: %v", err, slices.Collect(maps.Keys(uploaded)))
+		t.Errorf("%v, also uploaded: %v", err, slices.Collect(maps.Keys(uploaded)))
 	}
 }
 
@@ -303,10 +303,10 @@ func TestOpenHost(t *testing.T) {
 			}
 		}
 		if got := h.File(h.Base() + "no/such.txt"); got != filepath.Join(dir, "no", "such.txt") {
-			t.Errorf("a missing file is %s", got)
+			t.Errorf("the path of a missing file is %s", got)
 		}
 		if got := h.File(h.Base() + "%2E%2E/b"); got != dir {
-			t.Errorf("a URL that has no file is %s", got)
+			t.Errorf("the path of a URL without a file is %s", got)
 		}
 	}
 	if _, err := OpenHost(t.TempDir()); millrace.ErrorCode(err) != "foreign-folder" {

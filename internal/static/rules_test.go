@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 			}
 			for i, f := range got {
 				if !slices.Contains(want, f) || slices.Contains(got[i+1:], f) {
-					t.Errorf("for %q: %s says %v, wanted %v", host, l.Path, got, want)
+					t.Errorf("for %q: %s sets %v, want %v", host, l.Path, got, want)
 				}
 			}
 			if len(got) < len(want) && l.Protocol != "" {
@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 			most = b.kind.rules
 		}
 		if unsaid != b.Report.Unsaid || len(b.rules) > most || (unsaid == 0) != (host != cloudflare) {
-			t.Errorf("for %q: %d rules, %d documents unsaid, reported %d", host, len(b.rules), unsaid, b.Report.Unsaid)
+			t.Errorf("for %q: %d rules, %d documents with missing fields, reported %d", host, len(b.rules), unsaid, b.Report.Unsaid)
 		}
 		text := files(t, dir)["_headers"]
 		if host == vercel {

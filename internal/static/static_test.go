@@ -170,7 +170,7 @@ func TestBuild(t *testing.T) {
 		left = append(left, l.Path+" "+l.Code)
 	}
 	if d := cmp.Diff([]string{"/%2e%2e/d.json file-name", "/NUL/doc.json file-name", "/b/doc.json name-taken", "/x/doc.json?y file-name"}, left); d != "" {
-		t.Errorf("left out (-want +got):\n%s", d)
+		t.Errorf("omitted (-want +got):\n%s", d)
 	}
 	if at := "2026-11-22T08:00:00Z\n{}"; got["doc.json"] != at {
 		t.Errorf("doc.json is %q, not %q", got["doc.json"], at)
@@ -184,7 +184,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("nothing changed: %+v", second)
 	}
 	if d := cmp.Diff(got, files(t, dir)); d != "" {
-		t.Errorf("nothing changed, and the folder did:\n%s", d)
+		t.Errorf("the site is unchanged, but the folder has changed:\n%s", d)
 	}
 
 	// The document has new bytes and its old date. Its file gets a later date.
@@ -201,7 +201,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("doc.json is %q, not %q", files(t, dir)["doc.json"], at)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "c")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder of what is gone: %v", err)
+		t.Errorf("the folder of a removed file: %v", err)
 	}
 }
 
@@ -216,15 +216,15 @@ func TestForeign(t *testing.T) {
 	}
 	put("CNAME", "mill.example")
 	if _, err := Open(dir, base, s, nil); !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != "foreign-folder" {
-		t.Fatalf("a folder of somebody else: %v", err)
+		t.Fatalf("a folder that no build has written: %v", err)
 	}
 	put("style.css", "p {}")
 	build(t, dir, s, &Options{Force: true})
 	if files(t, dir)["style.css"] == "p {}" {
-		t.Error("force has not replaced a file")
+		t.Error("Force has not replaced a file")
 	}
 	put("list.json", "edited by hand")
-	put("new.json", "of somebody else")
+	put("new.json", "by another program")
 	s["/new.json"] = data("{new}", "n")
 	delete(s, "/list.json")
 	b, err := begun(t, dir, s, nil)
@@ -232,10 +232,10 @@ func TestForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Finish(t.Context()); !errors.Is(err, millrace.ErrConflict) || millrace.ErrorCode(err) != "foreign-file" {
-		t.Errorf("a file of somebody else has the name of a document: %v", err)
+		t.Errorf("another program's file has the name of a document: %v", err)
 	}
 	r := &b.Report
-	for name, want := range map[string]string{"list.json": "edited by hand", "new.json": "of somebody else", "CNAME": "mill.example"} {
+	for name, want := range map[string]string{"list.json": "edited by hand", "new.json": "by another program", "CNAME": "mill.example"} {
 		if _, body, _ := strings.Cut(files(t, dir)[name], "\n"); body != want {
 			t.Errorf("%s is now %q", name, body)
 		}
@@ -296,7 +296,7 @@ func TestUnfinished(t *testing.T) {
 	build(t, want, s, nil)
 	got := files(t, dir)
 	if _, ok := got["CNA"]; !ok {
-		t.Error("a file of somebody else was removed")
+		t.Error("another program's file was removed")
 	}
 	for n, text := range files(t, want) {
 		_, a, _ := strings.Cut(httpDate.ReplaceAllString(text, "DATE"), "\n")
@@ -311,8 +311,8 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// A damaged record is made again. A build does not replace a file with other bytes that the
-// record has lost, and fails.
+// A damaged record is rebuilt. If a file has other bytes and the record has lost its name, a build
+// does not replace the file, and fails.
 func TestDamagedRecord(t *testing.T) {
 	for _, size := range []int{0, 30, 200} {
 		dir := t.TempDir()
@@ -329,10 +329,10 @@ func TestDamagedRecord(t *testing.T) {
 		}
 		damage()
 		if r := build(t, dir, mill(), nil); r.Written+r.Removed != 0 {
-			t.Errorf("%d bytes are left: %+v", size, r)
+			t.Errorf("with %d bytes of the record: %+v", size, r)
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, recordName)); err != nil || !slices.Equal(want, got) {
-			t.Errorf("%d bytes are left: the record differs: %v", size, err)
+			t.Errorf("with %d bytes of the record: the record differs: %v", size, err)
 		}
 		damage()
 		s := mill()
@@ -342,7 +342,7 @@ func TestDamagedRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.Finish(t.Context()); millrace.ErrorCode(err) != "foreign-file" {
-			t.Errorf("%d bytes are left: %v", size, err)
+			t.Errorf("with %d bytes of the record: %v", size, err)
 		}
 	}
 }
@@ -362,7 +362,7 @@ func TestTwoAtOnce(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(before, files(t, dir)); d != "" {
-		t.Errorf("the second one has touched something (-before +after):\n%s", d)
+		t.Errorf("the second build has changed the folder (-before +after):\n%s", d)
 	}
 	if err := first.Finish(t.Context()); err != nil {
 		t.Fatal(err)
@@ -393,7 +393,7 @@ func TestNothingCame(t *testing.T) {
 		}
 		list, err := os.ReadDir(dir)
 		if is := !errors.Is(err, fs.ErrNotExist); is != there || len(list) > 0 {
-			t.Errorf("it was there: %t, it is: %t, %v", there, is, list)
+			t.Errorf("the folder existed before: %t, after: %t, %v", there, is, list)
 		}
 	}
 }
@@ -451,7 +451,7 @@ func TestOutside(t *testing.T) {
 		err = b.Finish(t.Context())
 	}
 	if err == nil {
-		t.Error("it was written through a link")
+		t.Error("the build wrote through a link")
 	}
 	if f := files(t, outside); len(f) > 0 {
 		t.Errorf("written outside: %v", f)
@@ -467,7 +467,7 @@ func TestFailure(t *testing.T) {
 	}
 	defer b.Close()
 	if err := b.Add(t.Context(), Item{Path: "/a", Protocol: "r"}); err == nil {
-		t.Error("a 503 is a file")
+		t.Error("a 503 was written to a file")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -534,7 +534,7 @@ func FuzzName(f *testing.F) {
 			t.Errorf("%q is %q: %v", path, name, err)
 		}
 		if again, err := fileOf("/" + (&url.URL{Path: name}).EscapedPath()); err != nil || again != name {
-			t.Errorf("%q is %q, and that %q: %v", path, name, again, err)
+			t.Errorf("%q is %q, and after a second call %q: %v", path, name, again, err)
 		}
 	})
 }

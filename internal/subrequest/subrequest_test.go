@@ -11,7 +11,7 @@ import (
 func TestFile(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header) > 0 || r.URL.RawQuery != "" {
-			t.Errorf("%s has %v", r.URL, r.Header)
+			t.Errorf("the request for %s has %v", r.URL, r.Header)
 		}
 		switch r.URL.Path {
 		case "/plain":
@@ -45,7 +45,7 @@ func TestFile(t *testing.T) {
 		}
 		got := File(h, r, http.MethodGet, path, most)
 		if got.Status != want.status || got.Body.String() != want.body || got.Cut != want.cut || got.Missing() != (want.status == 404) {
-			t.Errorf("%s: %d %q, cut %t", path, got.Status, got.Body.String(), got.Cut)
+			t.Errorf("%s: %d %q, truncated: %t", path, got.Status, got.Body.String(), got.Cut)
 		}
 	}
 	if got := File(nil, r, http.MethodGet, "/", 1); !got.Missing() {

@@ -34,7 +34,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// JSON keeps its values.
+// The values in JSON stay the same.
 func TestWriterJSON(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -28,7 +28,7 @@ const endVariable = "MILLRACE_TEST_END"
 func TestEnds(t *testing.T) {
 	end := os.Getenv(endVariable)
 	if end == "" {
-		t.Skip("MILLRACE_TEST_END is set for a child of TestNothingLeft alone")
+		t.Skip("MILLRACE_TEST_END is set only for the child of TestNothingLeft")
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {

@@ -69,7 +69,7 @@ func TestFallsBack(t *testing.T) {
 		time.Sleep(5 * pollEvery)
 		synctest.Wait()
 		if n := calls.Load(); n != 1 {
-			t.Errorf("%d calls for an unchanged folder, want the first one only", n)
+			t.Errorf("%d calls for an unchanged folder, want only the first one", n)
 		}
 		state.Store(8)
 		time.Sleep(pollEvery + longest)

@@ -66,7 +66,7 @@ func (h *host) want(t *testing.T, asked int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.asked != asked {
-		t.Errorf("the directory was asked for %d times, want %d", h.asked, asked)
+		t.Errorf("the directory was requested %d times, want %d", h.asked, asked)
 	}
 }
 
@@ -74,7 +74,7 @@ func find(t *testing.T, d *directories, id string) error {
 	t.Helper()
 	key, err := d.key(t.Context(), "https://bot.test/keys", id)
 	if err == nil && Thumbprint(key) != id {
-		t.Errorf("the key is another one")
+		t.Errorf("the key is a different one")
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func TestDirectoryCache(t *testing.T) {
 	h.want(t, 2)
 	c.pass(time.Second)
 	if err := find(t, d, a.ID()); !errors.Is(err, millrace.ErrNotFound) {
-		t.Errorf("a key that was taken out: %v", err)
+		t.Errorf("a removed key: %v", err)
 	}
 	h.want(t, 3)
 	// If the directory cannot be fetched, its keys remain valid for a day.
@@ -128,7 +128,7 @@ func TestDirectoryCache(t *testing.T) {
 	}
 	h.want(t, 4)
 	if err := find(t, d, a.ID()); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("unknown, but: %v", err)
+		t.Errorf("an unknown key: %v", err)
 	}
 	c.pass(staleFor)
 	if err := find(t, d, b.ID()); !errors.Is(err, millrace.ErrUnavailable) {
@@ -136,7 +136,7 @@ func TestDirectoryCache(t *testing.T) {
 	}
 	h.set(func() { h.status = 0 })
 	if err := find(t, d, b.ID()); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("it was asked for again at once: %v", err)
+		t.Errorf("the directory was requested again at once: %v", err)
 	}
 	c.pass(failedFor)
 	if err := find(t, d, b.ID()); err != nil {
@@ -195,7 +195,7 @@ func TestDirectoryFaults(t *testing.T) {
 				h.keys = append(h.keys, a.Public())
 			}
 		},
-		"of other bytes": func(h *host) {
+		"a digest of other bytes": func(h *host) {
 			h.header = http.Header{"Content-Digest": {"sha-256=:" + strings.Repeat("A", 43) + "=:"}}
 		},
 		"a bomb": func(h *host) {
@@ -277,7 +277,7 @@ func TestDirectoryStorm(t *testing.T) {
 		}
 		all.Wait()
 		if n, took := asked.Load(), time.Since(began); n != 1 || took != directoryTime || busy.Load() != 1000-waitersAtOnce {
-			t.Errorf("asked %d times in %s, %d were told to come back", n, took, busy.Load())
+			t.Errorf("requested %d times in %s, %d got ErrUnavailable", n, took, busy.Load())
 		}
 		asked.Store(0)
 		for i := range 200 {
@@ -285,7 +285,7 @@ func TestDirectoryStorm(t *testing.T) {
 		}
 		all.Wait()
 		if n := asked.Load(); n != fetchesAtOnce {
-			t.Errorf("%d were asked for at once", n)
+			t.Errorf("%d concurrent fetches", n)
 		}
 		// A canceled caller does not wait.
 		ctx, cancel := context.WithCancel(t.Context())
@@ -317,7 +317,7 @@ func TestDirectoriesBounded(t *testing.T) {
 		_, _ = d.key(t.Context(), fmt.Sprintf("https://host%d.test/", i), a.ID())
 	}
 	if n := len(d.dirs); n > manyDirectories {
-		t.Errorf("%d directories are remembered", n)
+		t.Errorf("%d directories are cached", n)
 	}
 	// Directories with valid keys are not evicted.
 	if err := find(t, d, a.ID()); err != nil {
@@ -367,7 +367,7 @@ func TestDirectoryHTTP(t *testing.T) {
 	d.now = c.now
 	ask := func(method, tag string) *http.Response {
 		r := httptest.NewRequest(method, DirectoryPath, http.NoBody)
-		r.Host = "evil.test" // no key signs for this host
+		r.Host = "evil.test" // no key can sign for this host
 		if tag != "" {
 			r.Header.Set("If-None-Match", tag)
 		}
@@ -393,11 +393,11 @@ func TestDirectoryHTTP(t *testing.T) {
 	}
 	first := got.Header.Get("Signature")
 	if again := ask(http.MethodGet, "").Header.Get("Signature"); again != first {
-		t.Error("it is signed for each request")
+		t.Error("the directory is signed for each request")
 	}
 	c.pass(provenNew)
 	if again := ask(http.MethodGet, "").Header.Get("Signature"); again == first {
-		t.Error("it is not signed again")
+		t.Error("the signature was not renewed")
 	}
 	if got := ask(http.MethodGet, got.Header.Get("Etag")); got.StatusCode != http.StatusNotModified {
 		t.Errorf("304: %d", got.StatusCode)
@@ -468,7 +468,7 @@ func TestParseKeys(t *testing.T) {
 		t.Errorf("a key prints as %s", s)
 	}
 	if _, err := NewKey(strings.NewReader("short")); err == nil {
-		t.Error("a key of too little randomness")
+		t.Error("a key was created from too little randomness")
 	}
 }
 
@@ -503,7 +503,7 @@ func TestKeySet(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if err := s.Read(dir); err == nil {
-		t.Error("a folder has keys")
+		t.Error("reading a folder returned keys")
 	}
 	if err := s.Read(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

@@ -27,7 +27,7 @@ func FuzzVerify(f *testing.F) {
 		v.maxAge, v.now = 1e18, func() time.Time { return time.Unix(1735689700, 0) }
 		v.dirs.test = true
 		if name, err := v.Verify(context.Background(), r); name != "" {
-			t.Errorf("%q has signed for another site, %v", name, err)
+			t.Errorf("%q was identified on another site, %v", name, err)
 		}
 		verifier := NewResponseVerifier(nil)
 		_, _ = verifier.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
@@ -63,10 +63,10 @@ func FuzzParseKeys(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		keys, err := ParseKeys(file)
 		if err == nil && len(file) > 0 && file[0] == '-' && len(keys) == 0 {
-			t.Error("no keys and no error")
+			t.Error("neither keys nor an error")
 		}
 		if key, err := ParseKey(file); err == nil && key.ID() != Thumbprint(key.public()) {
-			t.Error("a key has another name")
+			t.Error("a key has a different ID")
 		}
 	})
 }

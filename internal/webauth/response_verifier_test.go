@@ -95,11 +95,11 @@ func TestResponseVerifier(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", verifier.Err(), d)
 	}
 	if d := cmp.Diff(VerifyCounts{}, verifier.Another().Counts()); d != "" {
-		t.Errorf("another one counts on: %s", d)
+		t.Errorf("a verifier of Another has earlier counts: %s", d)
 	}
 }
 
-// TestResponseVerifierAttacks changes responses like an attacker in between.
+// TestResponseVerifierAttacks changes responses as an attacker between site and reader could.
 func TestResponseVerifierAttacks(t *testing.T) {
 	swap := func(h http.Header, name, from, to string) {
 		h.Set(name, strings.Replace(h.Get(name), from, to, 1))
@@ -124,7 +124,7 @@ func TestResponseVerifierAttacks(t *testing.T) {
 			swap(h, "Signature-Input", `"content-digest" `, "")
 			return b
 		}, want: VerifyCounts{Wrong: 1}, err: true},
-		"for any path": {spoil: func(h http.Header, b []byte) []byte {
+		"for a path": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", `"@path";req `, "")
 			return b
 		}, want: VerifyCounts{Wrong: 1}, err: true},
@@ -132,10 +132,10 @@ func TestResponseVerifierAttacks(t *testing.T) {
 			swap(h, "Signature-Input", "expires=18", "expires=19")
 			return b
 		}, want: VerifyCounts{Wrong: 1}, err: true},
-		"an old one":     {pass: -provenFor - verifySkew - time.Second, want: VerifyCounts{Wrong: 1}, err: true},
-		"a little old":   {pass: -provenFor - verifySkew, want: VerifyCounts{Verified: 1}},
-		"one to come":    {pass: verifySkew + time.Second, want: VerifyCounts{Wrong: 1}, err: true},
-		"of another key": {spoil: func(h http.Header, b []byte) []byte { swap(h, "Signature-Input", `keyid="`, `keyid="x`); return b }, want: VerifyCounts{Unverified: 1}},
+		"an old signature":           {pass: -provenFor - verifySkew - time.Second, want: VerifyCounts{Wrong: 1}, err: true},
+		"a slightly old signature":   {pass: -provenFor - verifySkew, want: VerifyCounts{Verified: 1}},
+		"a signature of the future":  {pass: verifySkew + time.Second, want: VerifyCounts{Wrong: 1}, err: true},
+		"a signature of another key": {spoil: func(h http.Header, b []byte) []byte { swap(h, "Signature-Input", `keyid="`, `keyid="x`); return b }, want: VerifyCounts{Unverified: 1}},
 		"stripped": {spoil: func(h http.Header, b []byte) []byte {
 			h.Del("Signature")
 			h.Del("Signature-Input")
@@ -210,7 +210,7 @@ func TestResponseVerifierOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Signatures of others are not counted either.
+	// Signatures with another tag are not counted either.
 	for _, input := range []string{`a=("content-digest");tag="other"`, "a=", `a=("@status");alg="hmac-sha256";tag="millrace"`} {
 		resp := &http.Response{StatusCode: http.StatusOK, Request: req, Header: http.Header{
 			"Signature-Input": {input}, "Signature": {"a=:" + strings.Repeat("A", 86) + "==:"},

@@ -66,7 +66,8 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// The log is bounded: what has expired is deleted, and so is the oldest part of what is too much.
+// The log is bounded: expired segments are deleted, and so are the oldest segments above the
+// limit.
 func TestShareMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := memory.New(nil).State()
@@ -98,7 +99,7 @@ func TestShareMany(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			for i := range 3 * perSegment {
 				if one.use(fmt.Sprint(turn, " ", i)) || two.use(fmt.Sprint(turn, " ", i)) {
-					t.Fatalf("turn %d: nonce %d is accepted again", turn, i)
+					t.Fatalf("round %d: nonce %d is accepted again", turn, i)
 				}
 			}
 			time.Sleep(2 * time.Minute)
@@ -134,7 +135,8 @@ func (b *broken) Value(ctx context.Context, namespace, key string) ([]byte, erro
 	return b.State.Value(ctx, namespace, key)
 }
 
-// While the store is down, each process refuses its own nonces. Afterwards, all know all.
+// While the store is down, each process refuses its own nonces. Afterwards, all processes refuse
+// all used nonces.
 func TestShareDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &broken{State: memory.New(nil).State()}

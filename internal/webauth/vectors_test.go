@@ -76,7 +76,7 @@ func TestVectorB26(t *testing.T) {
 	}
 	r.Header.Set("Content-Length", "19")
 	if err := all[0].verify(m, rfcKey(t).public()); err == nil {
-		t.Error("another field verifies")
+		t.Error("a changed field verifies")
 	}
 }
 

@@ -139,7 +139,7 @@ func TestVerifyAttacks(t *testing.T) {
 		return func(w *world, r *http.Request) {
 			was := r.Header.Get("Signature-Input")
 			if r.Header.Set("Signature-Input", strings.Replace(was, from, to, 1)); r.Header.Get("Signature-Input") == was {
-				w.t.Fatalf("there is no %q in %s", from, was)
+				w.t.Fatalf("%q is missing in %s", from, was)
 			}
 		}
 	}
@@ -151,34 +151,34 @@ func TestVerifyAttacks(t *testing.T) {
 		err    error
 		text   string
 	}{
-		"another path":         {func(_ *world, r *http.Request) { r.RequestURI = "/b" }, millrace.ErrInvalid, "rfc9421/3.2"},
-		"another method":       {func(_ *world, r *http.Request) { r.Method = http.MethodPost }, millrace.ErrInvalid, "rfc9421/3.2"},
-		"another agent":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://known.test"`) }, millrace.ErrUnavailable, "unavailable"},
-		"forged":               {func(w *world, r *http.Request) { w.forge(r) }, millrace.ErrInvalid, "rfc9421/3.2"},
-		"no signature":         {func(_ *world, r *http.Request) { r.Header.Del("Signature") }, millrace.ErrInvalid, "rfc9421/4.2"},
-		"a short one":          {func(_ *world, r *http.Request) { r.Header.Set("Signature", "sig1=:AAAA:") }, millrace.ErrInvalid, "rfc9421/4.2"},
-		"expired":              {later(time.Minute), millrace.ErrInvalid, "signature-expired"},
-		"long expired":         {later(time.Hour * 1000), millrace.ErrInvalid, "signature-expired"},
-		"made longer":          {edit("expires=1800000060", "expires=1800000600"), millrace.ErrInvalid, "rfc9421/3.2"},
-		"held for a year":      {edit("expires=1800000060", "expires=1831536000"), millrace.ErrInvalid, "signature-long"},
-		"of no time":           {edit(";created=1800000000", ""), millrace.ErrInvalid, "signature-time"},
-		"without an end":       {edit(";expires=1800000060", ""), millrace.ErrInvalid, "signature-time"},
-		"of fractions":         {edit("created=1800000000", "created=1800000000.0"), millrace.ErrInvalid, "signature-time"},
-		"without authority":    {edit(`"@authority" `, ""), millrace.ErrInvalid, "no-authority"},
-		"authority of another": {edit(`"@authority"`, `"@authority";req`), millrace.ErrInvalid, "no-authority"},
-		"without agent":        {edit(` "signature-agent";key="sig1"`, ""), millrace.ErrInvalid, "agent-cover"},
-		"another member":       {edit(`key="sig1"`, `key="sig9"`), millrace.ErrInvalid, "agent-form"},
-		"without path":         {edit(`"@path" `, ""), millrace.ErrInvalid, "rfc9421/3.2"},
-		"an unknown component": {edit(`"@path"`, `"@pad"`), millrace.ErrInvalid, "rfc9421/2.2"},
-		"a key of no name":     {edit(`keyid="`, `keyid="x`), millrace.ErrInvalid, "bad-keyid"},
-		"an unknown key":       {edit(newTestKey(t, 1).ID(), newTestKey(t, 2).ID()), millrace.ErrNotFound, "no-key"},
-		"no agent":             {func(_ *world, r *http.Request) { r.Header.Del("Signature-Agent") }, millrace.ErrInvalid, "no-agent"},
-		"an agent over http":   {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="http://bot.test"`) }, millrace.ErrInvalid, "agent-scheme"},
-		"an agent with data":   {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="data:x,{}"`) }, millrace.ErrInvalid, "agent-url"},
-		"an agent's password":  {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://a:b@bot.test"`) }, millrace.ErrInvalid, "agent-credentials"},
-		"a typed agent":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://bot.test";type=cimd`) }, millrace.ErrInvalid, "agent-form"},
-		"no dictionary":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Input", `sig1=(`) }, millrace.ErrInvalid, "rfc9421/4.1"},
-		"rfc9421/4.1":          {func(_ *world, r *http.Request) { r.Header.Set("Signature-Input", `sig1=1`) }, millrace.ErrInvalid, "rfc9421/4.1"},
+		"another path":              {func(_ *world, r *http.Request) { r.RequestURI = "/b" }, millrace.ErrInvalid, "rfc9421/3.2"},
+		"another method":            {func(_ *world, r *http.Request) { r.Method = http.MethodPost }, millrace.ErrInvalid, "rfc9421/3.2"},
+		"another agent":             {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://known.test"`) }, millrace.ErrUnavailable, "unavailable"},
+		"forged":                    {func(w *world, r *http.Request) { w.forge(r) }, millrace.ErrInvalid, "rfc9421/3.2"},
+		"no signature":              {func(_ *world, r *http.Request) { r.Header.Del("Signature") }, millrace.ErrInvalid, "rfc9421/4.2"},
+		"a short signature":         {func(_ *world, r *http.Request) { r.Header.Set("Signature", "sig1=:AAAA:") }, millrace.ErrInvalid, "rfc9421/4.2"},
+		"expired":                   {later(time.Minute), millrace.ErrInvalid, "signature-expired"},
+		"long expired":              {later(time.Hour * 1000), millrace.ErrInvalid, "signature-expired"},
+		"made longer":               {edit("expires=1800000060", "expires=1800000600"), millrace.ErrInvalid, "rfc9421/3.2"},
+		"valid for a year":          {edit("expires=1800000060", "expires=1831536000"), millrace.ErrInvalid, "signature-long"},
+		"without a creation time":   {edit(";created=1800000000", ""), millrace.ErrInvalid, "signature-time"},
+		"without an expiry time":    {edit(";expires=1800000060", ""), millrace.ErrInvalid, "signature-time"},
+		"of fractions":              {edit("created=1800000000", "created=1800000000.0"), millrace.ErrInvalid, "signature-time"},
+		"without authority":         {edit(`"@authority" `, ""), millrace.ErrInvalid, "no-authority"},
+		"authority of another site": {edit(`"@authority"`, `"@authority";req`), millrace.ErrInvalid, "no-authority"},
+		"without agent":             {edit(` "signature-agent";key="sig1"`, ""), millrace.ErrInvalid, "agent-cover"},
+		"another member":            {edit(`key="sig1"`, `key="sig9"`), millrace.ErrInvalid, "agent-form"},
+		"without path":              {edit(`"@path" `, ""), millrace.ErrInvalid, "rfc9421/3.2"},
+		"an unknown component":      {edit(`"@path"`, `"@pad"`), millrace.ErrInvalid, "rfc9421/2.2"},
+		"a key without an ID":       {edit(`keyid="`, `keyid="x`), millrace.ErrInvalid, "bad-keyid"},
+		"an unknown key":            {edit(newTestKey(t, 1).ID(), newTestKey(t, 2).ID()), millrace.ErrNotFound, "no-key"},
+		"no agent":                  {func(_ *world, r *http.Request) { r.Header.Del("Signature-Agent") }, millrace.ErrInvalid, "no-agent"},
+		"an agent over http":        {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="http://bot.test"`) }, millrace.ErrInvalid, "agent-scheme"},
+		"an agent with a data URL":  {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="data:x,{}"`) }, millrace.ErrInvalid, "agent-url"},
+		"an agent with a password":  {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://a:b@bot.test"`) }, millrace.ErrInvalid, "agent-credentials"},
+		"an agent of another type":  {func(_ *world, r *http.Request) { r.Header.Set("Signature-Agent", `sig1="https://bot.test";type=cimd`) }, millrace.ErrInvalid, "agent-form"},
+		"no dictionary":             {func(_ *world, r *http.Request) { r.Header.Set("Signature-Input", `sig1=(`) }, millrace.ErrInvalid, "rfc9421/4.1"},
+		"rfc9421/4.1":               {func(_ *world, r *http.Request) { r.Header.Set("Signature-Input", `sig1=1`) }, millrace.ErrInvalid, "rfc9421/4.1"},
 		"of many": {func(_ *world, r *http.Request) {
 			for i := range 10 {
 				r.Header.Add("Signature-Input", fmt.Sprintf("s%d=()", i))
@@ -255,7 +255,7 @@ func TestVerifyReplay(t *testing.T) {
 	}
 	all.Wait()
 	if n := good.Load(); n != 1 {
-		t.Errorf("%d of the same request got in", n)
+		t.Errorf("%d copies of the same request were accepted", n)
 	}
 }
 
@@ -277,20 +277,20 @@ func TestNonces(t *testing.T) {
 	n.most = 10
 	for i := range 1000 {
 		if !n.use("d", "k", fmt.Sprint(i), now.Add(time.Hour), now) {
-			t.Fatalf("nonce %d is known", i)
+			t.Fatalf("nonce %d is refused", i)
 		}
 		if n.use("d", "k", fmt.Sprint(i), now.Add(time.Hour), now) {
-			t.Fatalf("nonce %d is not remembered", i)
+			t.Fatalf("nonce %d is accepted again", i)
 		}
 		if len(n.young)+len(n.old) > 20 {
-			t.Fatalf("%d nonces are kept", len(n.young)+len(n.old))
+			t.Fatalf("%d nonces are stored", len(n.young)+len(n.old))
 		}
 	}
 	if !n.use("d2", "k", "999", now, now) || !n.use("d", "k2", "999", now, now) {
-		t.Error("a nonce is another key's")
+		t.Error("a nonce of another key is refused")
 	}
 	if !n.use("d", "k", "999", now, now.Add(2*time.Hour)) {
-		t.Error("a nonce is remembered longer than its signature holds")
+		t.Error("a nonce is stored longer than its signature is valid")
 	}
 }
 
@@ -386,6 +386,6 @@ func TestVerifyPrivate(t *testing.T) {
 		}
 	}
 	if asked.Load() != 0 {
-		t.Error("a private address was asked")
+		t.Error("a request was sent to a private address")
 	}
 }

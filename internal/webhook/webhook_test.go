@@ -64,7 +64,7 @@ func TestParseSecrets(t *testing.T) {
 		}
 	}
 	if s := secrets(t, secret); strings.Contains(fmt.Sprintf("%v %+v %#v %s", s, s, s, s[0]), "MfKQ") {
-		t.Error("a secret prints")
+		t.Error("printing a secret shows it")
 	}
 }
 
@@ -131,11 +131,11 @@ func TestSendAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(s.ids) != 15 || s.bad > 0 || s.ids[0] != s.ids[13] || s.ids[14] == s.ids[0] || s.bodies[13] != `{"n":1}` {
-			t.Fatalf("%d requests, %d badly signed: %v", len(s.ids), s.bad, s.ids)
+			t.Fatalf("%d requests, %d with wrong signatures: %v", len(s.ids), s.bad, s.ids)
 		}
 		for i, least := range []time.Duration{time.Second, 2 * time.Second, 2 * time.Hour, 8 * time.Second} {
 			if wait := s.at[i+1].Sub(s.at[i]); wait < least/2 {
-				t.Errorf("request %d came %s after the one before", i+2, wait)
+				t.Errorf("request %d was sent %s after the previous one", i+2, wait)
 			}
 		}
 		if wait := s.at[13].Sub(s.at[12]); wait < 150*time.Second || wait > 12*time.Minute {
@@ -143,11 +143,11 @@ func TestSendAgain(t *testing.T) {
 		}
 		for _, want := range []string{"503", "307", "level=INFO", "receiver=http://hooks.example "} {
 			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log does not say %q:\n%s", want, log.String())
+				t.Errorf("the log does not contain %q:\n%s", want, log.String())
 			}
 		}
 		if strings.Contains(log.String(), "hunter2") || strings.Contains(out.Name()+out.Key(), "hunter2") {
-			t.Errorf("the log has what is secret:\n%s", log.String())
+			t.Errorf("the log contains a secret:\n%s", log.String())
 		}
 	})
 }

@@ -50,7 +50,7 @@ func TestHeader(t *testing.T) {
 		{"several relations", []string{`<a>; rel="start INDEX up"; type="application/json"`}, []string{"https://example.com/en/a"}},
 		{"commas and semicolons inside", []string{`<a,b;c>; title="x, <y>; rel=z"; rel="index"; type="application/json", <d>; rel=index; type=application/json`}, []string{"https://example.com/en/a,b;c", "https://example.com/en/d"}},
 		{"escapes in quotes", []string{`<a>; title="\"; rel=\"no"; rel=index; type=application/json`}, []string{"https://example.com/en/a"}},
-		{"the first of a name counts", []string{`<a>; rel=index; rel=next; type=application/json`, `<b>; rel=next; rel=index; type=application/json`}, []string{"https://example.com/en/a"}},
+		{"the first of several parameters counts", []string{`<a>; rel=index; rel=next; type=application/json`, `<b>; rel=next; rel=index; type=application/json`}, []string{"https://example.com/en/a"}},
 		{"a parameter without a value", []string{`<a>; crossorigin; rel=index; type=application/json`}, []string{"https://example.com/en/a"}},
 		{"empty elements", []string{`, ,<a>; rel=index; type=application/json,,`}, []string{"https://example.com/en/a"}},
 		{"another context", []string{`<a>; rel=index; type=application/json; anchor="/x"`}, nil},
@@ -59,7 +59,7 @@ func TestHeader(t *testing.T) {
 		{"no brackets", []string{`https://example.com/a; rel=index; type=application/json`}, nil},
 		{"open bracket", []string{`<a; rel=index; type=application/json`}, nil},
 		{"open quote", []string{`<a>; type=application/json; rel="index`}, []string{"https://example.com/en/a"}},
-		{"broken after the first", []string{`<a>; rel=index; type=application/json, b <c>; rel=index; type=application/json`}, []string{"https://example.com/en/a"}},
+		{"a syntax error after the first link", []string{`<a>; rel=index; type=application/json, b <c>; rel=index; type=application/json`}, []string{"https://example.com/en/a"}},
 		{"another scheme", []string{`<javascript:x>; rel=index; type=application/json`, `<ftp://x/>; rel=index; type=application/json`}, nil},
 		{"another host", []string{`<//other.example/l>; rel=index; type=application/json`}, []string{"https://other.example/l"}},
 		{"empty target", []string{`<>; rel=index; type=application/json`}, []string{"https://example.com/en/"}},
@@ -84,16 +84,16 @@ func TestHTMLLinks(t *testing.T) {
 		{"xhtml, case, entities", `<LINK REL='Alternate' TYPE=application/json HREF='/l?a=1&amp;b=2' />`, "https://example.com/l?a=1&b=2"},
 		{"base after it", `<head><link rel=alternate type=application/json href=x><base href="/other/"></head>`, "https://example.com/other/x"},
 		{"two bases", `<base href="/one/"><base href="/two/"><link rel=alternate type=application/json href=x>`, "https://example.com/one/x"},
-		{"a base that is none", `<base href="data:,x"><link rel=alternate type=application/json href=x>`, "https://example.com/a/x"},
-		{"a base with a target only", `<base target=_top><base href="/b/"><link rel=alternate type=application/json href=x>`, "https://example.com/b/x"},
+		{"an invalid base", `<base href="data:,x"><link rel=alternate type=application/json href=x>`, "https://example.com/a/x"},
+		{"a base with only a target attribute", `<base target=_top><base href="/b/"><link rel=alternate type=application/json href=x>`, "https://example.com/b/x"},
 		{"in a comment", `<!-- <link rel=alternate type=application/json href=x> -->`, ""},
 		{"in a script", `<script>"<link rel=alternate type=application/json href=x>"</script>`, ""},
 		{"in the body", `<head></head><body><link rel=alternate type=application/json href=x>`, ""},
 		{"beyond the first MiB", "<!--" + strings.Repeat(" ", 1<<20) + `--><link rel=alternate type=application/json href=x>`, ""},
 		{"no target", `<link rel=alternate type=application/json>`, ""},
 		{"empty target", `<link rel=alternate type=application/json href="">`, ""},
-		{"twice the same attribute", `<link rel=alternate rel=next type=application/json href=x href=y>`, "https://example.com/a/x"},
-		{"a stylesheet too", `<link rel=stylesheet href=s><link rel="x alternate" type=application/json href=y>`, "https://example.com/a/y"},
+		{"a duplicate attribute", `<link rel=alternate rel=next type=application/json href=x href=y>`, "https://example.com/a/x"},
+		{"also a stylesheet", `<link rel=stylesheet href=s><link rel="x alternate" type=application/json href=y>`, "https://example.com/a/y"},
 	} {
 		got := targets(weblink.HTML(strings.NewReader(c.doc), parse(t, "https://example.com/a/")).Links, "alternate", json)
 		if want := strings.Fields(c.want); !slices.Equal(got, want) {
@@ -135,7 +135,7 @@ func TestIsHTML(t *testing.T) {
 func isLink(t *testing.T, l weblink.Link) {
 	t.Helper()
 	if u, err := canon.URL(l.URL); err != nil || u != l.URL {
-		t.Fatalf("it leads to %q", l.URL)
+		t.Fatalf("the target is %q", l.URL)
 	}
 	for _, rel := range l.Rel {
 		if rel == "" || !l.Is(rel, "") || !l.Is(rel, l.Type) {

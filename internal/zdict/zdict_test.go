@@ -64,8 +64,8 @@ func record(i int) []byte {
 		strings.Repeat(fmt.Sprint("The gate of mill ", i*i, " opens. "), 5+i%40))
 }
 
-// Two processes write to a file in turn. Dictionaries are made at growing intervals,
-// and each process reads all frames.
+// Two processes write to a file in turn. Dictionaries are created at growing intervals, and each
+// process reads all frames.
 func TestCoder(t *testing.T) {
 	f := newFile()
 	writers := []Coder{{Series: "record"}, {Series: "record"}}
@@ -103,8 +103,8 @@ func TestCoder(t *testing.T) {
 	}
 }
 
-// After a rollback of a transaction that made a dictionary, the next one encodes with
-// the file's dictionary.
+// After a rollback of a transaction that created a dictionary, the next one encodes with the
+// file's dictionary.
 func TestRollback(t *testing.T) {
 	f := newFile()
 	c := Coder{Series: "record"}

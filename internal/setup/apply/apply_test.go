@@ -151,7 +151,7 @@ func TestApply(t *testing.T) {
 			}[program]
 			for _, text := range want[1:] {
 				if !strings.Contains(after[want[0]], text) {
-					t.Errorf("no %q in:\n%s", text, after[want[0]])
+					t.Errorf("%q is missing in:\n%s", text, after[want[0]])
 				}
 			}
 			if n := strings.Count(after[want[0]], "millrace up --undo"); n != map[string]int{"nginx": 1, "caddy": 2}[program] {
@@ -194,7 +194,7 @@ func TestLock(t *testing.T) {
 	m.undone("afterwards")
 }
 
-// Whatever fails, and wherever the process ends, nothing stays.
+// Whatever fails, and whenever the process ends, all changes are undone.
 func TestApplyFails(t *testing.T) {
 	t.Parallel()
 	for program, calls := range map[string][]string{
@@ -313,14 +313,14 @@ func TestServers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		base, conf string
-		want       []int // ranks
+		want       []int // expected ranks
 	}{
 		{"http://127.0.0.1:8080/", "server { listen 127.0.0.1:8080; }", []int{2}},
 		{"http://127.0.0.1:8080/", "server { listen 8081; }", nil},
 		{"http://example.com/", "server { server_name example.com; }", []int{0}},
 		{"http://a.example.com/", "server { listen *:80; server_name *.example.com; }", []int{1}},
 		{"http://example.com/", "server { listen 127.0.0.1; server_name .example.com; }", []int{1}},
-		{"https://example.com/", "server { listen 80; server_name example.com; }", []int{3}}, // TLS ends elsewhere
+		{"https://example.com/", "server { listen 80; server_name example.com; }", []int{3}}, // TLS ends at another server
 		{"http://example.com/", "stream { server { listen 80; } }", nil},
 		{"http://example.com/", "http { server { listen 80; location / { server_name b; } } server { listen 80; server_name c; } }", []int{2}},
 		{"http://example.com/", "server { listen 80; add_header a \"server {\"; }", []int{2}},
@@ -368,7 +368,7 @@ func TestCaddyFile(t *testing.T) {
 	}
 }
 
-// Any bytes are scanned.
+// Arbitrary bytes can be scanned.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte("server { a \"b\\\"; } # c\n'd ${e} <<F\nG\nF\n`"))
 	f.Fuzz(func(t *testing.T, data []byte) {

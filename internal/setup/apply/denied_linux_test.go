@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Without rights, the error names a file and sudo.
-func TestApplyDenied(t *testing.T) { //nolint:paralleltest // it changes the user of its thread
+// Without permissions, the error names a file and sudo.
+func TestApplyDenied(t *testing.T) { //nolint:paralleltest // the test changes the user of its thread
 	m := newMachine(t, "nginx")
 	sites := filepath.Join(m.root, "etc/nginx/sites-available")
 	for _, d := range []string{filepath.Join(m.root, "etc"), filepath.Join(m.root, "etc/nginx/sites-enabled"), m.root, filepath.Dir(m.root)} {
