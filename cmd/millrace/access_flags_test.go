@@ -60,7 +60,7 @@ func TestServeRequiresKey(t *testing.T) {
 			t.Errorf("%s: %d %v", path, code, h)
 		}
 		if code, _ := status(path, "Authorization", "Bearer "+update); code != 403 {
-			t.Errorf("%s without the right: %d", path, code)
+			t.Errorf("%s without the scope: %d", path, code)
 		}
 	}
 	keys(t, "revoke", "reader", "--store", db)
@@ -69,11 +69,11 @@ func TestServeRequiresKey(t *testing.T) {
 		return code == 401 && strings.Contains(h.Get("Www-Authenticate"), "revoked")
 	})
 	if strings.Contains(s.out.String(), read[5:20]) || strings.Contains(s.out.String(), update[5:20]) {
-		t.Error("a key is in the log")
+		t.Error("the log contains a key")
 	}
 	b, err := os.ReadFile(db)
 	if err != nil || strings.Contains(string(b), read[5:20]) {
-		t.Errorf("the store has the key (%v)", err)
+		t.Errorf("the store contains the key (%v)", err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestKeysCommands(t *testing.T) {
 		return failure(t, env, append([]string{"keys"}, args...)...)
 	}
 	if exit, code, out := refused("list", dir); exit != 1 || code != "not-found" {
-		t.Errorf("no store: %d %s: %s", exit, code, out)
+		t.Errorf("without a store: %d %s: %s", exit, code, out)
 	}
 	code, out, errs := run("add", "Ann's agent", dir, "--json", "--scope", "read,update", "--expires", "2h")
 	var made access.KeyReport
@@ -306,6 +306,6 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := update(false, "/about/"); err != nil || got.Deleted != 1 {
-		t.Errorf("a file that is gone: %+v %v", got, err)
+		t.Errorf("a deleted file: %+v %v", got, err)
 	}
 }

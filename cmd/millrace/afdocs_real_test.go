@@ -16,7 +16,7 @@ import (
 const afdocsVersion = "0.22.2"
 
 // TestRealAFDocs runs afdocs on two sites that serve publishes. Only the owner of the site can fix
-// what it finds; see docs/guides/check-a-site.md.
+// the findings; see docs/guides/check-a-site.md.
 func TestRealAFDocs(t *testing.T) {
 	t.Parallel()
 	npm, node := testkit.Real(t, "npm"), testkit.Real(t, "node")
@@ -38,7 +38,7 @@ func TestRealAFDocs(t *testing.T) {
 	}{
 		{"../../testdata/sites/handbook", map[string]string{
 			"llms-txt-directive-html": "fail", // the template of the site has no link to llms.txt
-			"content-start-position":  "warn", // its pages begin with a menu
+			"content-start-position":  "warn", // the pages begin with a menu
 			"markdown-content-parity": "warn", // the Markdown has no marks of footnotes
 		}},
 		{docs, map[string]string{}},
@@ -46,7 +46,7 @@ func TestRealAFDocs(t *testing.T) {
 		s := serve(t, c.site)
 		check := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules/afdocs/bin/afdocs.mjs"), "check", s.url,
 			"--format", "json", "--sampling", "deterministic", "--request-delay", "0", "--quiet")
-		out, _ := check.Output() // findings are an exit code
+		out, _ := check.Output() // findings cause an exit code
 		var report struct {
 			Results []struct{ ID, Status, Message string }
 		}

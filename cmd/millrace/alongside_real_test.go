@@ -43,15 +43,15 @@ func alongsideServer(t *testing.T, server, url string, options, args []string) (
 	return s, "http://" + listen + "/"
 }
 
-// asked waits until the server asks millrace. Caddy pauses after a failure.
+// asked waits until the server sends requests to millrace. Caddy pauses after a failure.
 func asked(t *testing.T, url string) {
 	t.Helper()
-	eventually(t, "the server asks millrace", func() bool { code, _, _ := get(t, url+"llms.txt"); return code == http.StatusOK })
+	eventually(t, "the server sends requests to millrace", func() bool { code, _, _ := get(t, url+"llms.txt"); return code == http.StatusOK })
 }
 
-// besideProtocols are the protocols that a site has alongside a server. Caddy cannot add
+// alongsideProtocols lists the protocols that a site has alongside a server. Caddy cannot add
 // elements to HTML, which draft-00 of TCT requires.
-func besideProtocols(server string) []string {
+func alongsideProtocols(server string) []string {
 	protocols := []string{"tct-01", "scp", "openfeeder", "arc", "web"}
 	if server == "nginx" {
 		protocols = append(protocols, "tct-00")
@@ -109,22 +109,22 @@ func negotiates(t *testing.T, server, url, page, before string) {
 		return ""
 	})
 	if plain != before || (len(links) > 0) != (server == "nginx") || !slices.ContainsFunc(h["Link"], func(l string) bool { return strings.Contains(l, "llm.json>") }) {
-		t.Errorf("%s has %q, %v; without its links:\n%s", page, links, h, cmp.Diff(before, plain))
+		t.Errorf("%s has %q, %v; without the links:\n%s", page, links, h, cmp.Diff(before, plain))
 	}
 	_, h, _ = get(t, page, "Accept", "text/markdown")
 	if code, h, _ := get(t, page, "Accept", "text/markdown", "If-None-Match", h.Get("Etag")); code != http.StatusNotModified || !strings.Contains(strings.Join(h["Vary"], ","), "Accept") {
 		t.Errorf("Markdown that the client has: %d %v", code, h)
 	}
 	if code, h, _ := get(t, url+".millrace/page", "X-Forwarded-Uri", "/", "X-Forwarded-Method", "GET"); code == http.StatusNoContent || code == http.StatusForbidden || h.Get("Millrace-Page") != "" {
-		t.Errorf("visitors reach /.millrace/page: %d %v", code, h)
+		t.Errorf("visitors can reach /.millrace/page: %d %v", code, h)
 	}
 	if code, h, body := get(t, page, "Accept", "text/markdown", "Millrace-Read", "site"); code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "text/markdown") {
 		t.Errorf("with a forged mark: %d %v\n%s", code, h, body)
 	}
 }
 
-// checkRejection starts millrace alongside again, with rules for bots, and stops it: then the site
-// works without it.
+// checkRejection restarts millrace alongside the server, with rules for bots, and then stops it.
+// The site must still work.
 func checkRejection(t *testing.T, s *served, url, page, direct string) {
 	t.Helper()
 	listen := strings.TrimSuffix(strings.TrimPrefix(direct, "http://"), "/")
@@ -185,7 +185,7 @@ func sameThere(t *testing.T, url, direct, out string) {
 		n++
 		there, header, same := get(t, url+path)
 		if there != 200 || same != body || header.Get("Etag") != h.Get("Etag") || header.Get("Content-Type") != h.Get("Content-Type") {
-			t.Errorf("/%s: %d, %s, %s, %d bytes; at millrace %s, %s, %d bytes", path, there, header.Get("Etag"), header.Get("Content-Type"), len(same), h.Get("Etag"), h.Get("Content-Type"), len(body))
+			t.Errorf("/%s: %d, %s, %s, %d bytes; from millrace %s, %s, %d bytes", path, there, header.Get("Etag"), header.Get("Content-Type"), len(same), h.Get("Etag"), h.Get("Content-Type"), len(body))
 		}
 		return nil
 	})
@@ -229,11 +229,11 @@ func TestRealBesideStatic(t *testing.T) {
 			}
 			const key = "0123456789abcdef0123456789abcdef"
 			s, direct := alongsideServer(t, server, url, []string{"--html", html}, []string{"--store", filepath.Join(t.TempDir(), "s.db"), "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/", "--dashboard", "/millrace", "--dashboard-password", password.Hash})
-			eventually(t, "millrace's own URL of the dashboard is printed", func() bool { return strings.Contains(s.out.String(), "dashboard "+direct+"millrace/\n") })
+			eventually(t, "the URL of the dashboard on millrace itself is printed", func() bool { return strings.Contains(s.out.String(), "dashboard "+direct+"millrace/\n") })
 			o := newOwner(t, url+"millrace/")
 			o.complete("login")
 			if !o.logIn(password.Password) {
-				t.Error("the password does not open the dashboard")
+				t.Error("the password is rejected")
 			}
 			o.complete("")
 			if code, _, body := get(t, url+key+".txt"); code != 200 || body != key {
@@ -249,7 +249,7 @@ func TestRealBesideStatic(t *testing.T) {
 			built(t, html, out, url, "--complete")
 			sameThere(t, url, direct, out)
 			sameLinks(t, url, direct)
-			if d := cmp.Diff([]string{}, brokenIn(t, url, besideProtocols(server)...)); d != "" {
+			if d := cmp.Diff([]string{}, brokenIn(t, url, alongsideProtocols(server)...)); d != "" {
 				t.Errorf("broken rules (-expected +found):\n%s", d)
 			}
 			mirror := filepath.Join(t.TempDir(), "mirror.db")

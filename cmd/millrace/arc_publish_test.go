@@ -24,17 +24,17 @@ func TestARCForms(t *testing.T) {
 	for _, name := range []string{"arc-sitemap.json", ".well-known/arc-sitemap.json", "arc-sitemap.yaml"} {
 		code, h, public := get(t, s.url+name)
 		if code != http.StatusOK || strings.Contains(public, "mail-of-yours") || !strings.Contains(public, "/join.html") || !strings.Contains(h.Get("Vary"), "Authorization") {
-			t.Errorf("%s for everybody: %d %s\n%s", name, code, h, public)
+			t.Errorf("%s without a key: %d %s\n%s", name, code, h, public)
 		}
 		if !strings.Contains(public, "0.9") || !strings.Contains(public, "/members") {
-			t.Errorf("%s lacks what the flags say:\n%s", name, public)
+			t.Errorf("%s lacks the values of the flags:\n%s", name, public)
 		}
 		code, h, full := get(t, s.url+name, "Authorization", "Bearer "+key)
 		if code != http.StatusOK || !strings.Contains(full, "mail-of-yours") || !strings.Contains(h.Get("Cache-Control"), "private") {
 			t.Errorf("%s for partners: %d %s\n%s", name, code, h, full)
 		}
 		if code, _, _ := get(t, s.url+name, "Authorization", "Bearer mill_wrong"); code != http.StatusUnauthorized {
-			t.Errorf("%s with a bad key: %d", name, code)
+			t.Errorf("%s with an invalid key: %d", name, code)
 		}
 	}
 	if _, _, home := get(t, s.url); !strings.Contains(home, `"contentUrl":"`+s.url+`arc-sitemap.json"`) {

@@ -95,7 +95,7 @@ func TestARCLint(t *testing.T) {
 	for i := range got {
 		for j, f := range got[i].Findings {
 			if !strings.Contains(text, f.Message) {
-				t.Errorf("not in the text: %s", f.Message)
+				t.Errorf("missing in the text: %s", f.Message)
 			}
 			got[i].Findings[j].Message = ""
 		}
@@ -139,7 +139,7 @@ func TestARCAnnotate(t *testing.T) {
 		t.Errorf("%v (-printed +written):\n%s", err, cmp.Diff(out, string(written)))
 	}
 	if code, again, _ := command(t, nil, "arc", "annotate", page); code != 0 || again != out {
-		t.Errorf("exit %d, once more:\n%s", code, cmp.Diff(out, again))
+		t.Errorf("exit %d, a second time:\n%s", code, cmp.Diff(out, again))
 	}
 	if code, out, _ := command(t, nil, "arc", "lint", page); code != 0 {
 		t.Errorf("exit %d: %s", code, out)
@@ -149,7 +149,7 @@ func TestARCAnnotate(t *testing.T) {
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 {
-		t.Errorf("%v: %v is left", err, left)
+		t.Errorf("%v: %v remains", err, left)
 	}
 }
 

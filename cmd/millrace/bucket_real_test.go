@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// A site is served from a bucket, also after restarts and while the bucket is down. Meanwhile,
+// A site is served from a bucket, even after restarts and while the bucket is down. Meanwhile,
 // publication waits. verify reads the bucket, and a second store for the same bucket is refused.
 // No message contains the secret.
 func TestRealBucket(t *testing.T) {
@@ -52,7 +52,8 @@ func TestRealBucket(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "pages.db-files")); err == nil {
 		t.Error("the folder of artifacts exists, too")
 	}
-	// While the server is down, nothing is published and everything is served, also after a restart.
+	// While the server is down, nothing is published and everything is served, even after a
+	// restart.
 	server.Stop()
 	edit(t, folder, "five metres", "six metres")
 	eventually(t, "the log says that publication waits", func() bool {
@@ -86,7 +87,7 @@ func TestRealBucket(t *testing.T) {
 	}
 	for _, log := range []string{s.out.String(), again.out.String(), last.out.String(), errs} {
 		if strings.Contains(log, s3server.Secret) {
-			t.Errorf("the secret is in a log: %s", log)
+			t.Errorf("a log contains the secret: %s", log)
 		}
 	}
 }

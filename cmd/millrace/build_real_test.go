@@ -34,7 +34,7 @@ func broken(t *testing.T, url string, wanted ...string) []string {
 	return brokenIn(t, url, append(wanted, "tct-00", "scp", "openfeeder")...)
 }
 
-// brokenIn is like broken, for a site that may lack other protocols than the wanted ones.
+// brokenIn is like broken, but the site may lack all except the wanted protocols.
 func brokenIn(t *testing.T, url string, wanted ...string) []string {
 	t.Helper()
 	_, out, errs := command(t, nil, "check", url, "--allow-private", "--json")
@@ -47,7 +47,7 @@ func brokenIn(t *testing.T, url string, wanted ...string) []string {
 	}
 	for _, name := range wanted {
 		if !r.Protocols[name].Found {
-			t.Errorf("%s is not found:\n%s", name, out)
+			t.Errorf("protocol %s not found:\n%s", name, out)
 		}
 	}
 	ids := []string{}
@@ -78,7 +78,7 @@ func realBuild(t *testing.T, server, src string, options ...string) (url, out, a
 		t.Errorf("%+v", best)
 	}
 	if code, _, _ := get(t, url+".millrace/build.jsonl.gz"); code != 404 {
-		t.Errorf("the record of the build answers %d", code)
+		t.Errorf("a request for the record of the build: status %d", code)
 	}
 	return url, out, at, file
 }
@@ -190,7 +190,7 @@ func TestRealBuildFixed(t *testing.T) {
 			url, _ := realSite(t, server, options...)
 			code, h, body := get(t, url+"sub/100%25%20odd~.json")
 			if code != 200 || h.Get("Content-Type") != "application/odd+json" || h.Get("Etag") != `"odd"` || body != "{}" {
-				t.Errorf("an odd name: %d %v %s", code, h, body)
+				t.Errorf("an unusual name: %d %v %s", code, h, body)
 			}
 			url += "sub/scp/all-0123.scp.zst"
 			for _, accept := range []string{"identity", "gzip, zstd"} {
@@ -215,7 +215,7 @@ func TestRealBuildFixed(t *testing.T) {
 				}
 			}
 			if code, _, _ := get(t, url, "If-None-Match", `"sha256:00"`); code != 200 {
-				t.Errorf("another validator: %d", code)
+				t.Errorf("a different validator: %d", code)
 			}
 		})
 	}

@@ -76,7 +76,7 @@ func builtOnce(t *testing.T, src, page, phrase, gone string, base string) (out, 
 	name := filepath.Join(src, filepath.FromSlash(page))
 	html, err := os.ReadFile(name)
 	if err != nil || !strings.Contains(string(html), phrase) {
-		t.Fatalf("%s does not say %q: %v", page, phrase, err)
+		t.Fatalf("%s does not contain %q: %v", page, phrase, err)
 	}
 	write(t, name, strings.Replace(string(html), phrase, "Once upon a time, "+phrase, 1))
 	edited := built(t, src, out, base, "--store", file, "--complete")
@@ -302,7 +302,7 @@ func TestBuildRequiresKey(t *testing.T) {
 		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("something was written: %v", err)
+		t.Errorf("files were written: %v", err)
 	}
 	if code, _, errs := command(t, env, append(args, "--require-key=false")...); code != 0 {
 		t.Errorf("exit %d: %s", code, errs)
@@ -355,7 +355,7 @@ func TestBuildTwice(t *testing.T) {
 	}
 }
 
-// The report blames no host for collections at another host.
+// The report of a host contains no findings about collections at another host.
 func TestBuildFilesURL(t *testing.T) {
 	t.Parallel()
 	src, out := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out")
@@ -375,7 +375,7 @@ func TestBuildFilesURL(t *testing.T) {
 	}
 	_, text, _ := command(t, nil, "build", src, "--out", out, "--base-url", base, "--files-url", "https://cdn.example/mill")
 	if want := filepath.Join(out, "scp"); !strings.Contains(text, want) {
-		t.Errorf("no %q in\n%s", want, text)
+		t.Errorf("%q is missing in\n%s", want, text)
 	}
 }
 
@@ -391,7 +391,7 @@ func TestBuildText(t *testing.T) {
 		code, text, errs := command(t, nil, args...)
 		for _, want := range []string{"On Netlify, ", " work in full.\n", "can be read, but not by strict clients", "Netlify reads _headers", "; the HTML of the source is "} {
 			if code != 0 || !strings.Contains(text, want) {
-				t.Errorf("exit %d, not in the report: %q\n%s%s", code, want, text, errs)
+				t.Errorf("exit %d, missing in the report: %q\n%s%s", code, want, text, errs)
 			}
 		}
 		if strings.Contains(text, "tct-01/1.6.2/etag-form: ") != verbose {
@@ -448,7 +448,7 @@ func TestKillBuild(t *testing.T) {
 	want, got := folderState(t, reference), folderState(t, out)
 	for name := range want {
 		if _, ok := got[name]; !ok {
-			t.Errorf("%s is not there", name)
+			t.Errorf("%s does not exist", name)
 		}
 		delete(got, name)
 	}
@@ -460,7 +460,7 @@ func TestKillBuild(t *testing.T) {
 	}
 }
 
-// count returns the number of files in a folder, 0 if it does not exist.
+// count returns the number of files in a folder, or 0 if the folder does not exist.
 func count(dir string) (n int) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

@@ -52,6 +52,6 @@ func TestCheckProfile(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if code, _, _ := command(t, nil, "check", s.url, "--profile", "agent-ready", "--protocol", "web"); code != exitUsage {
-		t.Errorf("both: exit %d", code)
+		t.Errorf("both flags: exit %d", code)
 	}
 }

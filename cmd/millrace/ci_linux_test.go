@@ -107,7 +107,7 @@ func checkCI(t *testing.T, j *ciJob) {
 	first := folderState(t, filepath.Join(j.dir, "public"))
 	for name := range before {
 		if first[name] == "" {
-			t.Errorf("%s is lost", name)
+			t.Errorf("%s was removed", name)
 		}
 	}
 	summary, err := os.ReadFile(j.summary)
@@ -172,7 +172,7 @@ func TestCIBroken(t *testing.T) {
 		found = found || r.RuleID == "web/llmstxt/title" && r.Level == "error" && at.ArtifactLocation.URI == "public/llms.txt"
 	}
 	if !found {
-		t.Errorf("no finding about llms.txt: %+v", log)
+		t.Errorf("a finding about llms.txt is missing: %+v", log)
 	}
 	j = newCIJob(t, t.TempDir())
 	if code, out := j.run(t); code != 1 {
@@ -222,7 +222,7 @@ func TestRealCIInstall(t *testing.T) {
 	defer releases.Close()
 	j.env = append(j.env, "MILLRACE_RELEASES="+releases.URL, "MILLRACE_VERSION=1.2.3")
 	if code, out := j.run(t); code != 1 || !strings.Contains(out, "checksum") {
-		t.Errorf("another archive: exit %d:\n%s", code, out)
+		t.Errorf("an archive with a wrong checksum: exit %d:\n%s", code, out)
 	}
 	j.env[len(j.env)-1] = "MILLRACE_VERSION=latest"
 	if code, out := j.run(t); code != 0 {

@@ -52,7 +52,7 @@ func TestPolicyEverywhere(t *testing.T) {
 			const signal, usage = "search=yes, ai-input=no, ai-train=no", "search=y, ai-use=n, train-ai=n"
 			for _, line := range []string{"Content-Signal: " + signal, "Disallow: /private/", "/sitemap.xml"} {
 				if !strings.Contains(robots, line) {
-					t.Errorf("no %q in robots.txt:\n%s", line, robots)
+					t.Errorf("%q is missing in robots.txt:\n%s", line, robots)
 				}
 			}
 			if strings.Contains(robots, "Content-Usage:") || strings.Contains(robots, "License:") {
@@ -71,7 +71,7 @@ func TestPolicyEverywhere(t *testing.T) {
 				fields, body := get(t, name)
 				for _, want := range says {
 					if !strings.Contains(body, want) {
-						t.Errorf("no %q in %s:\n%.2000s", want, name, body)
+						t.Errorf("%q is missing in %s:\n%.2000s", want, name, body)
 					}
 				}
 				if strings.Contains(body, "/login/x") {
@@ -86,7 +86,7 @@ func TestPolicyEverywhere(t *testing.T) {
 			}
 			home, _ := get(t, "")
 			if link := strings.Join(home["Link"], ", "); !strings.Contains(link, `rel="license"; type="application/rsl+xml"`) || !strings.Contains(link, `rel="api-catalog"`) {
-				t.Errorf("the home page leads to %s", link)
+				t.Errorf("the home page links to %s", link)
 			}
 		})
 	}

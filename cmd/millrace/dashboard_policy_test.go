@@ -24,7 +24,7 @@ func TestDashboardSavesPolicy(t *testing.T) {
 	defer s.ended(t)
 	o := newOwner(t, s.url+"board/")
 	if !o.logIn(password.Password) {
-		t.Fatal("the password does not open the dashboard")
+		t.Fatal("the password is rejected")
 	}
 	content := func() string {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestDashboardOwnRequests(t *testing.T) {
 	eventually(t, "the URL of the dashboard is printed", func() bool { return strings.Contains(s.out.String(), "dashboard "+s.url+"board/\n") })
 	o := newOwner(t, s.url+"board/")
 	if !o.logIn(password.Password) {
-		t.Fatal("the password does not open the dashboard")
+		t.Fatal("the password is rejected")
 	}
 	get(t, s.url+"llm-pages.json", "User-Agent", "millrace/1.0 (+https://example.com/bot)")
 	if _, text := o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}}); !strings.Contains(text, `data-check="public"`) {

@@ -88,7 +88,7 @@ func (o *owner) complete(page string) {
 	_, text := o.page(page)
 	found := reference.FindAllStringSubmatch(text, -1)
 	if len(found) == 0 {
-		o.t.Errorf("%s refers to nothing:\n%s", base, text)
+		o.t.Errorf("%s refers to a missing target:\n%s", base, text)
 	}
 	for _, m := range found {
 		to, err := base.Parse(html.UnescapeString(m[1]))
@@ -121,7 +121,7 @@ func TestDashboardAlongside(t *testing.T) {
 	o := newOwner(t, at)
 	o.complete("login")
 	if !o.logIn(password.Password) {
-		t.Fatal("the password does not open the dashboard")
+		t.Fatal("the password is rejected")
 	}
 	o.complete("")
 }
@@ -155,7 +155,7 @@ func TestDashboard(t *testing.T) {
 		t.Errorf("without a session, it is at %s", at)
 	}
 	if o.logIn(second.Password) || !o.logIn(first.Password) {
-		t.Fatal("the wrong password opens it, or the right one does not")
+		t.Fatal("a wrong password is accepted, or the right one is rejected")
 	}
 	eventually(t, "the dashboard shows the machine", func() bool { _, text := o.page(""); return strings.Contains(text, ">GPTBot</a>") })
 	for _, page := range []string{"traffic", "pages", "changes", "searches", "protocols", "policy", "errors", "unusual"} {
@@ -174,10 +174,10 @@ func TestDashboard(t *testing.T) {
 	}
 	s.reload(t, file, strings.Replace(config, first.Hash, second.Hash, 1))
 	if at, _ := o.page("traffic"); at != "/our/board/login" {
-		t.Errorf("with another password, %s is open", at)
+		t.Errorf("with another password, %s is accessible", at)
 	}
 	if o.logIn(first.Password) || !o.logIn(second.Password) {
-		t.Error("the new password does not open the dashboard")
+		t.Error("the new password is rejected")
 	}
 }
 

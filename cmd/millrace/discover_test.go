@@ -22,8 +22,8 @@ func discovered(t *testing.T, url string, args ...string) (r agent.Discovery, co
 	return r, code
 }
 
-// discover lists every way into a published site, and a pull uses the recommended way
-// at about the stated cost.
+// discover lists every way to read a published site, and a pull uses the recommended way at about
+// the stated cost.
 func TestDiscover(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "sphinx"), "--also", "tct-03")
@@ -59,12 +59,12 @@ func TestDiscover(t *testing.T) {
 	}
 	for _, want := range []string{"PROTOCOL", "TCT 01", "SCP begins at " + address(s) + "sitemap.xml", "robots.txt: the root is allowed", "first: pull would read " + all.Label(r.First) + ":", "refresh: pull would read " + all.Label(r.Refresh) + ":"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
+			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
 }
 
-// If there is no way into a site, discover prints the reason in one line.
+// If there is no way to read a site, discover prints the reason in one line.
 func TestDiscoverNothing(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// documented are the pages whose commands are run.
+// documented lists the pages whose commands are run.
 var documented = []string{"README.md", "docs/index.md", "docs/guides/*.md"}
 
 // TestDocs runs every command of millrace in the documentation. The commands of a page run in
@@ -106,7 +106,7 @@ type docsPage struct {
 	dial     func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// folder makes a folder with the files that the commands of a page read.
+// folder creates a folder with the files that the commands of a page read.
 func (d *docsPage) folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -220,7 +220,7 @@ func (d *docsPage) millrace(t *testing.T, args ...string) (output string) {
 	}
 }
 
-// mirror makes the mirror of the handbook that other guides read.
+// mirror creates the mirror of the handbook that other guides read.
 func (d *docsPage) mirror(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat("handbook.db"); err != nil {

@@ -62,7 +62,7 @@ func TestBothDrafts(t *testing.T) {
 		_, _, page := get(t, curl)
 		found := alternateElement.FindAllStringSubmatch(page, -1)
 		if len(found) != 2 {
-			t.Fatalf("%s leads to %v", curl, found)
+			t.Fatalf("%s links to %v", curl, found)
 		}
 		for _, m := range found {
 			if _, doc := read(m[1]); strings.HasPrefix(doc["hash"].(string), "sha256-") == (prefix != "") {
@@ -78,7 +78,7 @@ func TestBothDrafts(t *testing.T) {
 			t.Errorf("the first item is %s", it["cUrl"])
 		}
 		if found := own(it["cUrl"], ""); found != it["mUrl"] || it["etag"] != "" {
-			t.Fatalf("draft-00: %v leads to %v", it, found)
+			t.Fatalf("draft-00: %v links to %v", it, found)
 		}
 		h, doc := read(it["mUrl"])
 		want := canon.SHA256Hex([]byte(canon.NormalizeLower(doc["content"].(string))))
@@ -93,13 +93,13 @@ func TestBothDrafts(t *testing.T) {
 	_, home, _ := get(t, root+"/")
 	index := jsonLinks(home, "index")
 	if len(index) != 1 || index[0] != "/llm-pages.json" {
-		t.Fatalf("draft-01: the root leads to %q", index)
+		t.Fatalf("draft-01: the root links to %q", index)
 	}
 	for _, it := range items(root + index[0]) {
 		_, page, _ := get(t, it["cUrl"])
 		found := jsonLinks(page, "alternate")
 		if len(found) != 1 || found[0] != it["mUrl"] || own(it["cUrl"], "sha256-") != it["mUrl"] || it["contentHash"] != "" {
-			t.Fatalf("draft-01: %v leads to %v", it, found)
+			t.Fatalf("draft-01: %v links to %v", it, found)
 		}
 		h, doc := read(it["mUrl"])
 		hash := doc["hash"]

@@ -31,7 +31,7 @@ func TestEntryRobots(t *testing.T) {
 	_, _, robots := get(t, s.url+"robots.txt")
 	for _, want := range []string{"Disallow: /\n", "Allow: /.well-known/openfeeder.json\n", "Allow: /openfeeder\n"} {
 		if !strings.Contains(robots, want) {
-			t.Errorf("no %q in\n%s", want, robots)
+			t.Errorf("%q is missing in\n%s", want, robots)
 		}
 	}
 	to, err := url.Parse(s.url)

@@ -39,11 +39,11 @@ func TestEscapes(t *testing.T) {
 	shown := ""
 	for name, h := range map[string]http.Handler{
 		"good": good,
-		"html": saysAll(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Server": {"a\u009b\u202e"}},
+		"html": always(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Server": {"a\u009b\u202e"}},
 			"<html lang='"+escapes+"'><title>"+escapes+"</title><meta name=description content='"+escapes+"'><link rel='"+escapes+"' href='/"+escapes+"'>"+
 				"<main data-ai-schema='"+escapes+"'><h1>"+escapes+"</h1><p>"+escapes+strings.Repeat(" A wheel turns in the water. ", 50)+"<pre>"+escapes+"</pre><a href='/a"+escapes+"'>a</a></main>"),
-		"error": saysAll(http.StatusForbidden, http.Header{"Content-Type": {"\u009b\u202e"}, "Retry-After": {"\u009b"}, "Link": {"<\u009b>; rel=\u202e"}}, escapes),
-		"moved": saysAll(http.StatusFound, http.Header{"Location": {"http://\u202e/\u009b"}}, escapes),
+		"error": always(http.StatusForbidden, http.Header{"Content-Type": {"\u009b\u202e"}, "Retry-After": {"\u009b"}, "Link": {"<\u009b>; rel=\u202e"}}, escapes),
+		"moved": always(http.StatusFound, http.Header{"Location": {"http://\u202e/\u009b"}}, escapes),
 		"torn":  spoiled(good, func(_ *http.Request, a *recorder) { a.body.Truncate(a.body.Len() / 2); a.body.WriteString(escapes) }),
 		"keys": spoiled(good, func(_ *http.Request, a *recorder) {
 			b := bytes.ReplaceAll(bytes.Clone(a.body.Bytes()), []byte(`":`), []byte("\u202e\u009b\x7f\":"))
@@ -81,7 +81,7 @@ func TestEscapes(t *testing.T) {
 		t.Errorf("%d files, %v", files, err)
 	}
 	if !strings.Contains(shown, `\u202e`) {
-		t.Error("no command printed the escapes")
+		t.Error("no command printed the escapes in a visible form in a visible form")
 	}
 }
 

@@ -37,7 +37,7 @@ func eventsIn(t *testing.T, file string) (out []store.Event) {
 	return out
 }
 
-// After serve ends, the report has the requests of machines and none of people.
+// After serve ends, the report contains the requests of machines, and none of people.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "store.db")
@@ -45,7 +45,7 @@ func TestRecorded(t *testing.T) {
 	_, _, html := get(t, s.url+"docs/", "User-Agent", gptBot)
 	_, h, page := get(t, s.url+"docs/llm.json", "User-Agent", gptBot)
 	if page == "" || html == "" {
-		t.Fatal("there is no such page")
+		t.Fatal("page not found")
 	}
 	status, _, _ := get(t, s.url+"docs/llm.json", "User-Agent", gptBot, "If-None-Match", h.Get("ETag"))
 	if status != 304 {

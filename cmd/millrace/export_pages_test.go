@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("%d of %d pages", n, len(pages))
 	}
 	if again := exported(t, "--store", mirror, "--format", "jsonl", "--out", "-", "--quiet"); again != lines {
-		t.Error("a second export has other bytes")
+		t.Error("a second export has different bytes")
 	}
 	rows, err := csv.NewReader(strings.NewReader(exported(t, "--store", mirror, "--format", "csv"))).ReadAll()
 	if err != nil || len(rows) != n+1 || rows[1][slices.Index(rows[0], "attribution")] != "true" || rows[1][slices.Index(rows[0], "ai_train")] != "false" {

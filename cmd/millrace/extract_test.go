@@ -26,7 +26,7 @@ func TestExtract(t *testing.T) {
 		}
 		for _, w := range c.want {
 			if !strings.Contains(out, w) {
-				t.Errorf("%s: no %q in\n%s", c.name, w, out)
+				t.Errorf("%s: %q is missing in\n%s", c.name, w, out)
 			}
 		}
 	}

@@ -87,13 +87,13 @@ func TestFront(t *testing.T) {
 	slices.Sort(b.hosts)
 	for _, asked := range b.hosts {
 		if host, proto, _ := strings.Cut(asked, " "); host != "handbook.test" && host != "www.handbook.test" || proto != "http" {
-			t.Errorf("the site's server was asked as %q", asked)
+			t.Errorf("the site's server received the Host %q", asked)
 		}
 	}
 }
 
-// To try --origin, the origin's address suffices: the URL of the site is then that of millrace. A
-// folder can be the source too.
+// To try --origin, only the address of the origin is needed: the URL of the site is then that of
+// millrace. The source can also be a folder.
 func TestFrontOfItself(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

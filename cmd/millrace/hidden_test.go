@@ -67,7 +67,7 @@ func TestHiddenEverywhere(t *testing.T) {
 	before := says()
 	if len(before) < 8 || !slices.Contains(before, "about/llm.json") || !slices.Contains(before, "llms-full.txt") ||
 		!slices.ContainsFunc(before, func(way string) bool { return strings.HasPrefix(way, "scp/") }) {
-		t.Fatalf("%q say it, of %q", before, ways)
+		t.Fatalf("%q of %q contain it", before, ways)
 	}
 	t.Logf("%d of %d documents contain it: %q", len(before), len(ways), before)
 

@@ -122,11 +122,11 @@ func newGrowing(t *testing.T) *growing {
 
 // A full disk ends a pull with a one-line error. The mirror keeps all it had, and the
 // next pull fetches the rest.
-func TestPullFullDisk(t *testing.T) { fullDisk(t, "files of a length") }
+func TestPullFullDisk(t *testing.T) { fullDisk(t, "limited file size") }
 
 func TestRealPullFullDisk(t *testing.T) {
 	testkit.Real(t, "unshare", "mount")
-	fullDisk(t, "a disk of its own", "for what is temporary")
+	fullDisk(t, "a separate disk", "a separate disk for temporary files")
 }
 
 func fullDisk(t *testing.T, names ...string) {
@@ -147,9 +147,9 @@ func fullDisk(t *testing.T, names ...string) {
 		padding      int64
 		code         string
 	}{
-		{"files of a length", fmt.Sprintf(limited, 2*size+200), 0, "disk-error"},
-		{"a disk of its own", fmt.Sprintf(onDisk, size+400), 0, "disk-full"},
-		{"for what is temporary", fmt.Sprintf(onTemp, 64), 16 << 10, "disk-full"},
+		{"limited file size", fmt.Sprintf(limited, 2*size+200), 0, "disk-error"},
+		{"a separate disk", fmt.Sprintf(onDisk, size+400), 0, "disk-full"},
+		{"a separate disk for temporary files", fmt.Sprintf(onTemp, 64), 16 << 10, "disk-full"},
 	} {
 		if !slices.Contains(names, tt.name) {
 			continue
@@ -174,7 +174,7 @@ func fullDisk(t *testing.T, names ...string) {
 			if got.code != exitFailure || len(lines) != 1 || codes[0] != tt.code || len(lines[0]) > 350 {
 				t.Errorf("exit %d: %q\n%s%s", got.code, lines, got.text, got.stderr)
 			}
-			if _, err := os.Stat(dir + ".db"); err == nil { // the content of the disk
+			if _, err := os.Stat(dir + ".db"); err == nil { // the mirror fits on the disk
 				file = dir + ".db"
 			}
 			after := texts(t, file, root)
@@ -198,11 +198,11 @@ func TestPullMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: child processes, and memory without -race")
 	}
-	fine := saysAll(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "")
+	fine := always(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "")
 	for name, h := range map[string]http.Handler{
 		"bomb in a bomb": bomb("gzip, gzip")(fine),
 		"zstd bomb":      bomb("zstd")(fine),
-		"long header":    saysAll(200, http.Header{"X-Long": {strings.Repeat("x", 1<<20)}}, ""),
+		"long header":    always(200, http.Header{"X-Long": {strings.Repeat("x", 1<<20)}}, ""),
 		"without end": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			for r.Context().Err() == nil {

@@ -199,7 +199,7 @@ func onward(to string) http.Handler {
 	}
 }
 
-// turning is a server that answers correctly for some requests and badly after that.
+// turning is a server that answers some requests correctly and all later ones wrongly.
 type turning struct {
 	good, bad http.Handler
 	left      atomic.Int64
@@ -226,7 +226,7 @@ func (s *turning) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.bad.ServeHTTP(w, r)
 }
 
-// recorder buffers a response, to be spoiled later.
+// recorder buffers a response, so that it can be changed later.
 type recorder struct {
 	header http.Header
 	code   int
@@ -247,7 +247,7 @@ func answered(good http.Handler, r *http.Request) *recorder {
 	return a
 }
 
-// spoiled turns good responses into bad ones.
+// spoiled changes correct responses into wrong ones.
 func spoiled(good http.Handler, spoil func(r *http.Request, a *recorder)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := answered(good, r)
@@ -265,8 +265,8 @@ func spoiled(good http.Handler, spoil func(r *http.Request, a *recorder)) http.H
 	})
 }
 
-// saysAll returns a handler that sends the same response to every request.
-func saysAll(code int, header http.Header, body string) http.Handler {
+// always returns a handler that sends the same response to every request.
+func always(code int, header http.Header, body string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for k, v := range header {
 			w.Header()[k] = v

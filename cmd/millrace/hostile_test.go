@@ -65,7 +65,7 @@ func status(code int, header ...string) func(http.Handler) http.Handler {
 	for i := 0; i < len(header); i += 2 {
 		h.Add(header[i], header[i+1])
 	}
-	return func(http.Handler) http.Handler { return saysAll(code, h, http.StatusText(code)) }
+	return func(http.Handler) http.Handler { return always(code, h, http.StatusText(code)) }
 }
 
 // bomb sends a small body that decodes to a very large one.
@@ -126,8 +126,8 @@ func redirect(location string) func(http.Handler) http.Handler {
 	return status(302, "Location", location)
 }
 
-// notThere lists the codes for a wrong response in place of a document.
-const notThere = "not-found|no-html|json-syntax|json-cut|json-type"
+// wrongDocument lists the codes for a wrong response in place of a document.
+const wrongDocument = "not-found|no-html|json-syntax|json-cut|json-type"
 
 var faults = []fault{
 	{name: "loop", want: "redirect-loop", bad: func(http.Handler) http.Handler {
@@ -135,7 +135,7 @@ var faults = []fault{
 			http.Redirect(w, r, r.URL.RequestURI(), http.StatusFound)
 		})
 	}},
-	{name: "redirects for ever", want: "redirect-limit|no-page", bad: func(http.Handler) http.Handler {
+	{name: "endless redirects", want: "redirect-limit|no-page", bad: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 		})
@@ -164,11 +164,11 @@ var faults = []fault{
 			panic(http.ErrAbortHandler)
 		})
 	}},
-	{name: "a page for everything", want: notThere + "|same-page", bad: func(http.Handler) http.Handler {
-		return saysAll(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+	{name: "a page for every path", want: wrongDocument + "|same-page", bad: func(http.Handler) http.Handler {
+		return always(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}},
 			"<!DOCTYPE html><title>Welcome</title><main><h1>Welcome to the guest network</h1><p>Accept the terms of use to go on to where you wanted to go, and have a nice day.</p></main>")
 	}},
-	{name: "HTML for JSON", want: notThere + "|same-page", bad: func(good http.Handler) http.Handler {
+	{name: "HTML for JSON", want: wrongDocument + "|same-page", bad: func(good http.Handler) http.Handler {
 		return spoiled(good, func(_ *http.Request, a *recorder) {
 			a.code = 200
 			a.header.Del("Content-Encoding")
@@ -180,14 +180,14 @@ var faults = []fault{
 	{name: "another type", want: "", bad: func(good http.Handler) http.Handler {
 		return spoiled(good, func(_ *http.Request, a *recorder) { a.header.Set("Content-Type", "image/png") })
 	}},
-	{name: "nothing", want: notThere, bad: func(http.Handler) http.Handler { return saysAll(200, nil, "") }},
-	{name: "[]", want: notThere, bad: func(http.Handler) http.Handler {
-		return saysAll(200, http.Header{"Content-Type": {"application/json"}}, "[]")
+	{name: "nothing", want: wrongDocument, bad: func(http.Handler) http.Handler { return always(200, nil, "") }},
+	{name: "[]", want: wrongDocument, bad: func(http.Handler) http.Handler {
+		return always(200, http.Header{"Content-Type": {"application/json"}}, "[]")
 	}},
-	{name: "{}", want: notThere + "|openfeeder/2.1", bad: func(http.Handler) http.Handler {
-		return saysAll(200, http.Header{"Content-Type": {"application/json"}}, "{}")
+	{name: "{}", want: wrongDocument + "|openfeeder/2.1", bad: func(http.Handler) http.Handler {
+		return always(200, http.Header{"Content-Type": {"application/json"}}, "{}")
 	}},
-	{name: "half of it", want: "coding-cut", warnUnverified: true, bad: func(good http.Handler) http.Handler {
+	{name: "half of the body", want: "coding-cut", warnUnverified: true, bad: func(good http.Handler) http.Handler {
 		return spoiled(good, func(_ *http.Request, a *recorder) {
 			a.header.Del("Content-Digest")
 			a.header.Del("ETag")
@@ -201,14 +201,14 @@ var faults = []fault{
 	{name: "bomb in a bomb", want: tooMuch, bad: bomb("gzip, gzip")},
 	{name: "four codings", want: "coding", bad: bomb("gzip, gzip, gzip, br")},
 	{name: "1 MB header", want: "header-size", bad: func(http.Handler) http.Handler {
-		return saysAll(200, http.Header{"Content-Type": {"text/html"}, "X-Long": {strings.Repeat("x", 1<<20)}}, "hello")
+		return always(200, http.Header{"Content-Type": {"text/html"}, "X-Long": {strings.Repeat("x", 1<<20)}}, "hello")
 	}},
 	{name: "20,000 fields", want: "header-size", bad: func(http.Handler) http.Handler {
 		h := http.Header{"Content-Type": {"text/html"}}
 		for i := range 20000 {
-			h.Set(fmt.Sprint("X-", i), "some value that has a length of its own")
+			h.Set(fmt.Sprint("X-", i), "a value of some length")
 		}
-		return saysAll(200, h, "hello")
+		return always(200, h, "hello")
 	}},
 	{name: "cookies", want: "", bad: func(good http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -222,7 +222,7 @@ var faults = []fault{
 	{name: "metadata of a cloud", want: "address-metadata|site-moved", bad: redirect("http://169.254.169.254/latest/")},
 	{name: "name of a private address", want: "address-private|site-moved", bad: redirect("http://inside.example/")},
 	{name: "credentials", want: "redirect-target|redirect-loop", bad: redirect("http://somebody:topsecret@handbook.example/")},
-	{name: "credentials in no URL", want: "redirect-target", bad: redirect("http://somebody:topsecret@[::1/")},
+	{name: "credentials in an invalid URL", want: "redirect-target", bad: redirect("http://somebody:topsecret@[::1/")},
 	{name: "file", want: "redirect-target", bad: redirect("file:///etc/passwd")},
 	{name: "401", want: "http-401|not-found", bad: status(401, "WWW-Authenticate", "Basic")},
 	{name: "404", want: "http-404|no-root|not-found", bad: status(404)},
@@ -241,8 +241,8 @@ var faults = []fault{
 
 const tooMuch = "coding-ratio|not-found"
 
-// Whatever a site does, a pull ends soon, reports what happened and where in one line,
-// and keeps the mirror. The next pull continues.
+// Whatever a site does, a pull ends soon, reports the problem and its place in one line, and keeps
+// the mirror. The next pull continues.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	good, mirrors := manualSite(t)
@@ -290,9 +290,9 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 			t.Errorf("exit %d: %s", got.code, got.report.Error)
 		}
 	} else if !(f.warnUnverified && got.code == 0 && (via == webCrawl || got.report.Via == webCrawl)) {
-		f.trouble(t, via, got)
+		f.checkTrouble(t, via, got)
 	}
-	if got.took > 5*time.Minute || len(asked) > 100 && f.name != "redirects for ever" || len(asked) > 1000 {
+	if got.took > 5*time.Minute || len(asked) > 100 && f.name != "endless redirects" || len(asked) > 1000 {
 		t.Errorf("%s, %d requests", got.took, len(asked))
 	}
 	if len(cookies) > 0 {
@@ -313,8 +313,8 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 	unchanged(t, before, file, manual)
 }
 
-// trouble fails unless a pull reported what happened in one line.
-func (f *fault) trouble(t *testing.T, via string, got pulled) {
+// checkTrouble fails unless a pull reported the problem in one line.
+func (f *fault) checkTrouble(t *testing.T, via string, got pulled) {
 	t.Helper()
 	lines, codes := got.trouble()
 	most := 1

@@ -126,7 +126,7 @@ func TestPullRebinding(t *testing.T) {
 				t.Errorf("%q: exit %d: %q\n%s%s", via, got.code, codes, got.text, got.stderr)
 			}
 			if asked.Load() > 2 {
-				t.Errorf("%q: %d requests came through", via, asked.Load())
+				t.Errorf("%q: %d requests reached the private address", via, asked.Load())
 			}
 			unchanged(t, before, file, manual)
 		})
@@ -203,7 +203,7 @@ func TestPullEmptied(t *testing.T) {
 		unchanged(t, before, file, manual)
 		show(20, 3)
 		if got := pull(); got.code != 0 || got.report.UnconfirmedDeletions+got.report.Deleted != 0 {
-			t.Errorf("%s, back again: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
+			t.Errorf("%s, after its return: exit %d: %s%s", proto.Name, got.code, got.text, got.stderr)
 		}
 		unchanged(t, before, file, manual)
 	}

@@ -55,7 +55,7 @@ func TestPullWrongURL(t *testing.T) {
 				t.Errorf("%q: exit %d %s: %s", tt.url, exit, code, out)
 			}
 			if strings.Count(out, "\n") != 2 || len(out) > 700 || strings.Contains(out, "secret") || strings.Contains(out, "somebody") {
-				t.Errorf("%q: not one line without secrets: %s", tt.url, out)
+				t.Errorf("%q: want one line without secrets: %s", tt.url, out)
 			}
 			if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 				t.Error(err)

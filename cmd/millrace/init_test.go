@@ -90,7 +90,7 @@ func TestInit(t *testing.T) {
 	}
 
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("others than the owner may read it: %v, %v", info, err)
+		t.Errorf("other users than the owner can read the file: %v, %v", info, err)
 	}
 
 	// init keeps an existing file.
@@ -113,7 +113,7 @@ func TestInit(t *testing.T) {
 		t.Errorf("the dashboard: %d\n%s", code, body)
 	}
 	if text, err := os.ReadFile(file); err != nil || len(r.Password) < 24 || strings.Contains(string(text), r.Password) {
-		t.Errorf("%v: the password %q is none, or is in the file", err, r.Password)
+		t.Errorf("%v: the password %q is invalid, or is in the file", err, r.Password)
 	}
 }
 
@@ -128,14 +128,14 @@ func TestInitWait(t *testing.T) {
 	go func() {
 		done <- run(ctx, []string{"init", site.URL, filepath.Join(t.TempDir(), "m.yaml"), "--allow-private"}, environment(nil), strings.NewReader(""), io.Discard, &errs)
 	}()
-	eventually(t, "the gap is in the log", func() bool { return strings.Contains(errs.String(), "gap=1m0s") })
+	eventually(t, "the gap is logged", func() bool { return strings.Contains(errs.String(), "gap=1m0s") })
 	cancel()
 	if code := <-done; code != exitFailure {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}
 }
 
-// configOf returns the report of `millrace config` on a valid file.
+// configOf returns the report of `millrace config` about a valid file.
 func configOf(t *testing.T, file string) (r config.Report) {
 	t.Helper()
 	code, out, errs := command(t, nil, "config", "--config", file, "--json")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// An owner can supply a key from a file or standard input. The key opens the content. It
-// appears in no output and no store, and a weak key is refused.
+// An owner can supply a key from a file or standard input. The key grants access to the content.
+// It appears in no output and no store, and a weak key is refused.
 func TestOwnKey(t *testing.T) {
 	t.Parallel()
 	const key, piped = "sk_live_4f9d0c7ab81e5326ff019d7c", "7a1c-9e40-b6d3-52f8-0e67-c1d4-88ab"
@@ -34,7 +34,7 @@ func TestOwnKey(t *testing.T) {
 	s := serve(t, dir, "--store", db, "--require-key")
 	for token, want := range map[string]int{key: 200, piped: 200, key + "x": 401, "": 401} {
 		if got, _, _ := get(t, s.url+"openfeeder", "Authorization", "Bearer "+token); got != want {
-			t.Errorf("a key of %d characters gets %d, want %d", len(token), got, want)
+			t.Errorf("a key of %d characters: status %d, want %d", len(token), got, want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// laterDraft serves a site of two HTML pages in a future draft of TCT: a Link field of
-// the root and a fixed name lead to the list.
+// laterDraft serves a site of two HTML pages in a future draft of TCT: a Link field of the root
+// and a fixed path identify the list.
 func laterDraft(t *testing.T) string {
 	t.Helper()
 	const profile = "https://www.ietf.org/archive/id/draft-jurkovikj-collab-tunnel-04.html#"
@@ -86,7 +86,7 @@ func TestLaterDraft(t *testing.T) {
 	for _, proto := range protocols {
 		i := slices.IndexFunc(found.Ways, func(w agent.DiscoveredWay) bool { return w.Protocol == proto })
 		if i < 0 || !strings.Contains(found.Ways[i].Reason, draft) || found.Ways[i].Carries != "" {
-			t.Errorf("discover says of %s: %+v", proto, found.Ways)
+			t.Errorf("discover reports about %s: %+v", proto, found.Ways)
 		}
 	}
 	if found.First != webCrawl {
@@ -100,7 +100,7 @@ func TestLaterDraft(t *testing.T) {
 	}
 	for _, proto := range protocols {
 		if r := checked.Protocols[proto]; r.Version != draft || r.Found || r.Must != (check.Count{}) || r.Should != (check.Count{}) {
-			t.Errorf("check says of %s: %+v", proto, r)
+			t.Errorf("check reports about %s: %+v", proto, r)
 		}
 	}
 	for _, f := range checked.Findings {

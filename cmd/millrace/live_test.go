@@ -103,7 +103,7 @@ func TestServeLive(t *testing.T) {
 	s := serve(t, url, "--allow-private", "--store", file)
 	_, _, list := get(t, s.url+"llm-pages.json")
 	if !strings.Contains(list, `"`+url+`about/"`) || !strings.Contains(list, `"`+s.url+`about/llm.json"`) {
-		t.Errorf("the list does not map the site's pages to our documents:\n%.600s", list)
+		t.Errorf("the list does not map the site's pages to the documents:\n%.600s", list)
 	}
 	if code, _, body := get(t, s.url+"about/llm.json"); code != 200 || !strings.Contains(body, "Alderford") {
 		t.Errorf("%d %s", code, body)
@@ -148,7 +148,7 @@ func TestKillCrawl(t *testing.T) {
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "some pages were asked for", func() bool { return requests.Load() >= before+60 })
+		eventually(t, "some pages were requested", func() bool { return requests.Load() >= before+60 })
 		time.Sleep(1200 * time.Millisecond) // a batch is stored at least every second
 		cancel()
 		_ = c.Wait()
@@ -158,7 +158,7 @@ func TestKillCrawl(t *testing.T) {
 	crawlInto(t, url, fresh, "--via", "crawl")
 	a, b := storedPages(t, file, url, url), storedPages(t, fresh, url, url)
 	if len(b) != pages || !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
-		t.Errorf("after the kills %d pages, in a fresh mirror %d; last pull %+v", len(a), len(b), r)
+		t.Errorf("%d pages after the kills, %d in a new mirror; last pull %+v", len(a), len(b), r)
 	}
 	if r.Added == pages {
 		t.Error("the last pull started over")
@@ -239,7 +239,7 @@ func TestPullDisallowed(t *testing.T) {
 		t.Errorf("after robots.txt is fixed: %+v", r)
 	}
 	if r := crawlInto(t, url, file, "--via", "crawl"); r.Deleted+r.UnconfirmedDeletions == 0 {
-		t.Errorf("what robots.txt disallows now is kept: %+v", r)
+		t.Errorf("pages that robots.txt now disallows are kept: %+v", r)
 	}
 }
 
@@ -252,14 +252,14 @@ func TestWaysTakeTurns(t *testing.T) {
 	first := crawlInto(t, s.url, file, "--via", "crawl")
 	// The list names fewer pages than the crawl found: a third would be deleted.
 	if listed := pull(t, s.url, file); listed.UnconfirmedDeletions == 0 || listed.Deleted != 0 {
-		t.Fatalf("deleted at the first pull: %+v", listed)
+		t.Fatalf("deleted by the first pull: %+v", listed)
 	}
 	if listed := pull(t, s.url, file); listed.Deleted == 0 || listed.Unchanged >= first.Added {
-		t.Fatalf("not deleted at the second pull: %+v", listed)
+		t.Fatalf("not deleted by the second pull: %+v", listed)
 	}
 	again := crawlInto(t, s.url, file, "--via", "crawl")
 	if n := len(storedPages(t, file, s.url, s.url)); n != first.Added {
-		t.Errorf("%d pages were crawled at first, %d at last: %+v", first.Added, n, again)
+		t.Errorf("the first crawl found %d pages, the last %d: %+v", first.Added, n, again)
 	}
 }
 

@@ -171,9 +171,9 @@ func TestUsage(t *testing.T) {
 		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "url-credentials", ""},
 		{"unknown protocol", nil, []string{"pull", "http://example.com/", "--via", "tct-02"}, 2, "usage", "tct-01"},
 		{"unknown purpose", nil, []string{"pull", "http://example.com/", "--purpose", "fun"}, 2, "usage/purpose", "ai-input"},
-		{"no pull at a time", nil, []string{"pull", "http://127.0.0.1:1/", "--parallel", "0"}, 2, "usage/parallel", ""},
+		{"no parallel pull", nil, []string{"pull", "http://127.0.0.1:1/", "--parallel", "0"}, 2, "usage/parallel", ""},
 		{"no home", map[string]string{}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 2, "usage/store", ""},
-		{"a base with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "usage/base-url", ""},
+		{"a base URL with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "usage/base-url", ""},
 		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, "usage", bad + ":2:1"},
 		{"key set twice", nil, []string{"version", "--config", twice}, 2, "usage", twice + ":2:1"},
 		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, "usage/rate", typed + ":2:1"},
@@ -184,13 +184,13 @@ func TestUsage(t *testing.T) {
 		{"a path that hides nothing", nil, []string{"serve", site, "--exclude", "/a,drafts"}, 2, "usage/exclude", "drafts"},
 		{"an unknown kind", nil, []string{"serve", site, "--hide-kinds", "forums"}, 2, "usage/hide-kinds", "forum"},
 		{"a page for a source", nil, []string{"serve", filepath.Join(site, "index.html")}, 2, "usage", site},
-		{"a store for everybody", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--store", filepath.Join(site, "css", "s.db")}, 2, "usage/store", ""},
-		{"no home to write to", map[string]string{"HOME": file}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "internal", file},
+		{"a store in the published folder", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--store", filepath.Join(site, "css", "s.db")}, 2, "usage/store", ""},
+		{"no home folder", map[string]string{"HOME": file}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "internal", file},
 		{"broken YAML", nil, []string{"version", "--config", broken}, 2, "usage", broken},
 		{"no such configuration", nil, []string{"version", "--config", bad + "x"}, 2, "usage", bad + "x"},
 		{"bad value in the environment", map[string]string{"MILLRACE_RATE": "many"}, []string{"serve", site}, 2, "usage/rate", "MILLRACE_RATE"},
 		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}, 1, "address-loopback", ""},
-		{"a private address to check", nil, []string{"check", "http://127.0.0.1:1/"}, 1, "address-loopback", ""},
+		{"check of a private address", nil, []string{"check", "http://127.0.0.1:1/"}, 1, "address-loopback", ""},
 		{"no server", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "connection-refused", ""},
 		{"no such file of SCP", nil, []string{"scp", "verify", missing}, 1, "file-not-found", ""},
 		{"no such page", nil, []string{"extract", missing}, 1, "file-not-found", ""},
@@ -240,7 +240,7 @@ func TestConfigOrder(t *testing.T) {
 	}
 	env := map[string]string{"MILLRACE_JSON": "false", "MILLRACE_CONFIG": file}
 	if _, out, _ := command(t, env, "version"); strings.HasPrefix(out, "{") {
-		t.Errorf("the file won over the environment: %s", out)
+		t.Errorf("the file overrode the environment: %s", out)
 	}
 	env["MILLRACE_JSON"] = ""
 	if _, out, _ := command(t, env, "version"); !strings.HasPrefix(out, "{") {
@@ -248,7 +248,7 @@ func TestConfigOrder(t *testing.T) {
 	}
 	env["MILLRACE_JSON"] = "false"
 	if _, out, _ := command(t, env, "version", "--json"); !strings.HasPrefix(out, "{") {
-		t.Errorf("the environment won over the command line: %s", out)
+		t.Errorf("the environment overrode the command line: %s", out)
 	}
 }
 

@@ -81,12 +81,12 @@ func (a mcpClient) reads(query, phrase string) {
 	hit, _ := hits[0].(map[string]any)
 	page, ok := a.call("read_page", map[string]any{"url": hit["url"]})
 	if markdown, _ := page["markdown"].(string); !ok || !strings.Contains(markdown, phrase) {
-		a.t.Errorf("%v does not say %q: %v", hit["url"], phrase, page)
+		a.t.Errorf("%v does not contain %q: %v", hit["url"], phrase, page)
 	}
 }
 
-// A client starts the command as a child process. Pages that are pulled meanwhile
-// become available.
+// A client starts the command as a child process. Pages that are pulled in the meantime become
+// available.
 func TestMCPAsChild(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
@@ -114,10 +114,10 @@ func TestMCPAsChild(t *testing.T) {
 		t.Errorf("changes: %v", news)
 	}
 	if err := a.Close(); err != nil {
-		t.Errorf("the child ends with %v:\n%s", err, errs.String())
+		t.Errorf("the child process ended with %v:\n%s", err, errs.String())
 	}
 	if strings.Contains(errs.String(), "level=ERROR") {
-		t.Errorf("it has logged:\n%s", errs.String())
+		t.Errorf("the child process has logged:\n%s", errs.String())
 	}
 }
 
@@ -142,7 +142,7 @@ func TestMCPOfServe(t *testing.T) {
 		t.Errorf("a hidden page is read: %v", out)
 	}
 	if status, _, _ := get(t, s.url+"mcp"); status != http.StatusNotFound {
-		t.Errorf("a browser gets %d", status)
+		t.Errorf("a browser gets status %d", status)
 	}
 	s.stop()
 
@@ -185,14 +185,14 @@ func TestMCPListens(t *testing.T) {
 	})
 	connect(t, overHTTP(url, "")).reads("overshot wheel diameter", "overshot")
 	if status, _, _ := get(t, strings.TrimSuffix(url, "/mcp")+"/readyz"); status != http.StatusOK {
-		t.Errorf("/readyz is %d", status)
+		t.Errorf("/readyz: status %d", status)
 	}
 	if status, _, _ := get(t, strings.TrimSuffix(url, "/mcp")+"/"); status != http.StatusNotFound {
-		t.Errorf("/ is %d", status)
+		t.Errorf("/: status %d", status)
 	}
 	cancel()
 	if code := <-done; code != 0 || out.String() != "" {
-		t.Errorf("it ends with %d and has printed %q:\n%s", code, out.String(), errs.String())
+		t.Errorf("the command ended with %d and printed %q:\n%s", code, out.String(), errs.String())
 	}
 }
 

@@ -60,7 +60,7 @@ func TestMCPURL(t *testing.T) {
 	})
 	a.reads("overshot wheel diameter", "overshot")
 	write(t, filepath.Join(dir, "zeppelin.html"), "<!DOCTYPE html><title>Zeppelins</title><main><h1>Zeppelins</h1><p>A zeppelin passed over the mill in the summer and moored at the granary for an hour.</p></main>")
-	eventually(t, "the new page is there", func() bool {
+	eventually(t, "the new page is available", func() bool {
 		out, ok := a.call("search", map[string]any{"query": "zeppelin"})
 		return ok && strings.Contains(toJSON(t, out), "/zeppelin")
 	})
@@ -72,7 +72,7 @@ func TestMCPURL(t *testing.T) {
 	}
 	for _, refused := range []string{other + "private/", other + "nowhere", otherSite(t, "User-agent: *\nContent-Signal: ai-input=no\nAllow: /\n"), "file:///etc/passwd"} {
 		if out, ok := a.call("read_page", map[string]any{"url": refused}); ok {
-			t.Errorf("%s is read: %v", refused, out)
+			t.Errorf("the forbidden page %s was read: %v", refused, out)
 		}
 	}
 	if out, ok := a.call("add_site", map[string]any{"url": other}); !ok || out["name"] != other || out["complete"] != true || out["pages"] != 2.0 {
@@ -85,7 +85,7 @@ func TestMCPURL(t *testing.T) {
 		t.Errorf("a site that is down is added: %v", out)
 	}
 	if err := a.Close(); err != nil || strings.Contains(errs.String(), "level=ERROR") {
-		t.Errorf("the child ends with %v:\n%s", err, errs.String())
+		t.Errorf("the child process ended with %v:\n%s", err, errs.String())
 	}
 }
 
@@ -107,7 +107,7 @@ func TestMCPFetch(t *testing.T) {
 			t.Errorf("%v: add_site %v", tt.args, got)
 		}
 		if _, ok := a.call("read_page", map[string]any{"url": "http://127.0.0.1:1/"}); ok {
-			t.Error("a private address is read")
+			t.Error("a page at a private address was read")
 		}
 		a.Close()
 	}

@@ -24,11 +24,11 @@ func TestMetrics(t *testing.T) {
 		"millrace_events_dropped_total 0", "millrace_source_scan_failed 0", "millrace_edition_pages ", "go_goroutines ",
 	} {
 		if !strings.Contains(body, line) {
-			t.Errorf("%d %v: no %q in\n%s", status, h, line, body)
+			t.Errorf("%d %v: %q is missing in\n%s", status, h, line, body)
 		}
 	}
 	if status, _, _ := get(t, s.url+"metrics", "X-Forwarded-For", "127.0.0.1"); status != 404 {
-		t.Errorf("for somebody else: %d", status)
+		t.Errorf("for another client: %d", status)
 	}
 	if _, _, robots := get(t, s.url+"robots.txt"); strings.Contains(robots, "metrics") {
 		t.Error(robots)
@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 
 	s = serve(t, copySite(t, "handbook"), "--config", conf)
 	if status, _, _ := get(t, s.url+"metrics"); status != 404 {
-		t.Errorf("off, and %d", status)
+		t.Errorf("with --metrics off: status %d", status)
 	}
 	s.stop()
 }

@@ -52,7 +52,7 @@ func TestRealModesWordPress(t *testing.T) {
 
 	t.Run("alongside Caddy", func(t *testing.T) {
 		s, direct := alongsideServer(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
-		wordPressBeside(t, s, "caddy", behind, url)
+		wordPressAlongside(t, s, "caddy", behind, url)
 		checkRejection(t, s, url, url, direct)
 	})
 
@@ -66,7 +66,7 @@ func TestRealModesWordPress(t *testing.T) {
 			t.Errorf("init: exit %d\n%s%s", looked, found, errs)
 		}
 		sameLinks(t, url, direct)
-		wordPressBeside(t, s, "nginx", behind, url)
+		wordPressAlongside(t, s, "nginx", behind, url)
 		_, _, list := get(t, url+"llm-pages.json")
 		pages = names.FindAllStringSubmatch(list, -1)
 
@@ -76,7 +76,7 @@ func TestRealModesWordPress(t *testing.T) {
 		realSite(t, "nginx", "--build", "--html", out, "--port", static)
 		_, _, list = get(t, there+"llm-pages.json")
 		if d := cmp.Diff(pages, names.FindAllStringSubmatch(list, -1)); d != "" || r.Pages < len(pages) {
-			t.Errorf("built, the list has other pages (-beside +built):\n%s", d)
+			t.Errorf("the built list has other pages (-alongside +built):\n%s", d)
 		}
 		if r := pull(t, there, filepath.Join(t.TempDir(), "mirror.db")); r.Added != len(pages) || len(r.Skipped) != 0 {
 			t.Errorf("built: %+v", r)
@@ -91,7 +91,7 @@ func TestRealModesWordPress(t *testing.T) {
 		wholeSite(t, url, []string{}, "tct-00", "tct-01", "openfeeder", "arc", "web", "scp")
 		_, _, list := get(t, url+"llm-pages.json")
 		if d := cmp.Diff(pages, names.FindAllStringSubmatch(list, -1)); d != "" {
-			t.Errorf("in front, the list has other pages (-beside +in front):\n%s", d)
+			t.Errorf("the list in front has other pages (-alongside +in front):\n%s", d)
 		}
 		if code, _, body := get(t, url+"robots.txt"); code != 200 || !strings.Contains(body, "wp-admin") || !strings.Contains(body, "arc-sitemap.json") {
 			t.Errorf("robots.txt: %d %s", code, body)
@@ -107,10 +107,10 @@ func TestRealModesWordPress(t *testing.T) {
 			return ""
 		})
 		if own.StatusCode != http.StatusOK || res.StatusCode != http.StatusOK || added != before || after == before {
-			t.Errorf("%s: %s, %s; beside its links the page has changed (-before +after):\n%s", post, own.Status, res.Status, cmp.Diff(before, added))
+			t.Errorf("%s: %s, %s; the page has changed in more than its links (-before +after):\n%s", post, own.Status, res.Status, cmp.Diff(before, added))
 		}
 		if !slices.ContainsFunc(res.Header["Link"], func(l string) bool { return strings.Contains(l, "llm.json>") }) {
-			t.Errorf("no Link to its document: %v", res.Header)
+			t.Errorf("a Link to its document is missing: %v", res.Header)
 		}
 		// Other requests pass through: the API, and a login with its cookie.
 		if code, h, body := get(t, url+"?rest_route=/wp/v2/posts&per_page=1"); code != 200 || !strings.Contains(h.Get("Content-Type"), "json") || !strings.HasPrefix(body, "[{") {
@@ -152,13 +152,13 @@ func askBehind(t *testing.T, base, url, page string) (*http.Response, string) {
 	return res, b
 }
 
-// wordPressBeside tests a WordPress behind a server that millrace runs alongside.
-func wordPressBeside(t *testing.T, s *served, server, behind, url string) {
+// wordPressAlongside tests a WordPress behind a server that millrace runs alongside.
+func wordPressAlongside(t *testing.T, s *served, server, behind, url string) {
 	t.Helper()
 	if !strings.Contains(s.out.String(), " site=") {
 		t.Errorf("not read as a WordPress:\n%s", s.out)
 	}
-	wholeSite(t, url, []string{}, besideProtocols(server)...)
+	wholeSite(t, url, []string{}, alongsideProtocols(server)...)
 	if code, h, body := get(t, url+"robots.txt"); code != 200 || !strings.Contains(body, "wp-admin") || !strings.Contains(body, "arc-sitemap.json") {
 		t.Errorf("robots.txt: %d %v %s", code, h, body)
 	}

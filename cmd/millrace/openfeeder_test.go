@@ -73,6 +73,6 @@ func TestHorizon(t *testing.T) {
 		}
 	}
 	if second := pull(); second.Deleted != 1 || second.Added+second.Updated > 0 || second.Unchanged != first.Added-1 {
-		t.Errorf("%d pages first, then %+v", first.Added, second)
+		t.Errorf("%d pages at first, then %+v", first.Added, second)
 	}
 }

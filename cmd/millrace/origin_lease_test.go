@@ -68,7 +68,7 @@ func TestLeaseUnavailable(t *testing.T) {
 		server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Logger: p.log})
 		st.full.Store(true)
 		if err := o.Run(t.Context(), site, server); err == nil {
-			t.Error("it continues without an edition")
+			t.Error("the server continues without an edition")
 		}
 		st.full.Store(false)
 		if _, err := server.Publish(t.Context()); err != nil {

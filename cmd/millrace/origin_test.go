@@ -55,7 +55,7 @@ func TestSyncCountsOnce(t *testing.T) {
 			pages = r.Added
 		}
 		if got, want := r.Counts, (map[bool]millrace.Counts{false: {Added: pages}, true: {Unchanged: pages}})[known]; pages == 0 || got != want {
-			t.Errorf("look %d: %+v, want %+v", i, got, want)
+			t.Errorf("scan %d: %+v, want %+v", i, got, want)
 		}
 	}
 }

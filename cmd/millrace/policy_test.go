@@ -63,7 +63,7 @@ func TestServePolicy(t *testing.T) {
 		t.Errorf("updated %q (%v), Last-Modified %q", first.updated, err, first.date)
 	}
 	if same := ask("# a remark\npolicy: {purposes: {ai-train: false}, terms: 'https://example.com/terms'}\n"); same != first {
-		t.Errorf("the same in other words: %+v, was %+v", same, first)
+		t.Errorf("the same policy in another form: %+v, was %+v", same, first)
 	}
 	second := ask("policy:\n  terms: https://example.com/terms\n  purposes: {ai-train: true}\n")
 	if second.train != true || second.tag == first.tag || second.updated <= first.updated {
@@ -110,7 +110,7 @@ func TestBuildPolicy(t *testing.T) {
 		t.Errorf("the policy is %q", one)
 	}
 	if same := build("policy: {purposes: {ai-train: false}}\n"); same != one {
-		t.Errorf("the same block made %q of %q", same, one)
+		t.Errorf("the same block changed %q to %q", same, one)
 	}
 	if other := build("policy:\n  purposes: {ai-train: true}\n"); !strings.Contains(other, `"allow_ai_train":true`) {
 		t.Errorf("the policy is %q, and was %q", other, one)

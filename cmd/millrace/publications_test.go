@@ -46,8 +46,8 @@ func pagesIn(t *testing.T, dir string, texts map[string]string) {
 	}
 }
 
-// textsOf returns the published pages by path, and the host of their URLs. It returns
-// nil if the list and the documents are of different editions.
+// textsOf returns the published pages by path, and the host of their URLs. It returns nil if the
+// list and the documents belong to different editions.
 func textsOf(t *testing.T, s *served) (texts map[string]string, host string) {
 	t.Helper()
 	var list struct {
@@ -215,7 +215,7 @@ func TestSharedStore(t *testing.T) {
 		token, _ := syncToken(t, one.served)
 		epochs = append(epochs, token.Epoch)
 	}
-	// Three servers share one publication, and one of the three has other documents.
+	// Three servers share one publication, and one of them has different documents.
 	if len(sequences(t, s.file)) != 3 || epochs[0] == epochs[1] || epochs[1] == epochs[2] || epochs[0] == epochs[2] || epochs[3] != epochs[1] || epochs[4] != epochs[1] {
 		t.Fatalf("epochs %q", epochs)
 	}
@@ -256,7 +256,7 @@ func TestSharedStore(t *testing.T) {
 	}
 	for _, name := range []string{"a/", "b/"} {
 		if _, err := os.Stat(filepath.Join(out, name, "llm.json")); os.IsNotExist(err) != (name == "a/") {
-			t.Errorf("%s in what was built: %v", name, err)
+			t.Errorf("%s in the built folder: %v", name, err)
 		}
 	}
 	last := pullBest(t, own.url, s.file, "--via", "openfeeder")
@@ -376,7 +376,7 @@ func TestExcludeAnnounced(t *testing.T) {
 		return filepath.Ext(path) != ".scp" || !strings.Contains(body, phrase)
 	})
 	if len(listed) == 0 {
-		t.Fatal("no collection of SCP has the page")
+		t.Fatal("no SCP collection contains the page")
 	}
 
 	s.ended(t)

@@ -21,7 +21,7 @@ import (
 func TestSharedStoreStopped(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("the leases have to expire")
+		t.Skip("the leases must expire")
 	}
 	for _, kill := range []bool{false, true} {
 		s := &shared{dir: t.TempDir(), file: filepath.Join(t.TempDir(), "s.db"), texts: map[string]string{"": "At first it says this.", "a/": "So does this."}}
@@ -60,7 +60,7 @@ func TestSharedStoreStopped(t *testing.T) {
 			if err := first.Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the first server has noticed", func() bool { return strings.Contains(out.String()[len(before):], "lease") })
+			eventually(t, "the first server has noticed the loss of its lease the loss of its lease", func() bool { return strings.Contains(out.String()[len(before):], "lease") })
 			one := &sharing{served: &served{out: &out}, host: "mill.example"}
 			s.servers = []*sharing{one}
 			s.edit(t, func(map[string]string) {})

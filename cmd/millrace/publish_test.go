@@ -15,13 +15,13 @@ import (
 // outsideFingerprint lists the flags of serve that do not change what a publication
 // stores.
 var outsideFingerprint = map[string]string{
-	"how the process works":                                                   "json quiet log-level listen tls-cert tls-key request-log access-log",
-	"which site it is; an edition has its title":                              "as source store artifacts site site-title rehost",
-	"how a source is read; the pages change, with versions of their own":      "allow-private delay user-agent contact max-pages max-depth max-time keep drop comments exclude-types",
-	"which requests are answered, and how":                                    "rate proxies bot bot-ranges files-rate files-rate-total web-bot-auth private-agents place origin hosts origin-timeout",
-	"documents of the site, signatures and pages that are made at each start": "bots robots-content-signal robots-content-usage robots-license no-mcp sign-responses sign-directory dashboard dashboard-password metrics",
-	"whom the server notifies":                                                "indexnow indexnow-key indexnow-url events events-hash-queries events-to events-secret",
-	"search; embed-url decides whether there are embeddings":                  "embed-key embed-document-prefix embed-query-prefix embed-model",
+	"operation of the process":                                                 "json quiet log-level listen tls-cert tls-key request-log access-log",
+	"the site; its title is part of an edition":                                "as source store artifacts site site-title rehost",
+	"reading of the source; the pages change, with their versions":             "allow-private delay user-agent contact max-pages max-depth max-time keep drop comments exclude-types",
+	"responses to requests":                                                    "rate proxies bot bot-ranges files-rate files-rate-total web-bot-auth private-agents place origin hosts origin-timeout",
+	"site-wide documents, signatures and pages that are created at each start": "bots robots-content-signal robots-content-usage robots-license no-mcp sign-responses sign-directory dashboard dashboard-password metrics",
+	"recipients of notifications":                                              "indexnow indexnow-key indexnow-url events events-hash-queries events-to events-secret",
+	"search; embed-url decides whether there are embeddings":                   "embed-key embed-document-prefix embed-query-prefix embed-model",
 }
 
 // Every flag of serve changes the fingerprint of a publication, or is listed in
@@ -96,13 +96,13 @@ func TestPublishingKey(t *testing.T) {
 		}
 		is := fingerprint(given...)
 		if was := seen[is]; was != "" {
-			t.Errorf("%q has the fingerprint of %s: fill the options of the publisher with it, or list it as outside", given, was)
+			t.Errorf("%q has the same fingerprint as %s; set it in the options of the publisher, or add it to outsideFingerprint", given, was)
 		}
 		seen[is] = strings.Join(given, " ")
 	}
 	for _, name := range outside {
 		if flags[name] == nil {
-			t.Errorf("there is no flag --%s", name)
+			t.Errorf("flag --%s not found", name)
 		}
 	}
 }

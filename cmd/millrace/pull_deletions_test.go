@@ -64,7 +64,7 @@ func TestKillPullDeletions(t *testing.T) {
 			b.published(t, &list)
 		}
 		if i == 4 {
-			pullBest(t, b.url, mirror) // from here on a kill could lose something
+			pullBest(t, b.url, mirror) // from now on, a kill could lose data
 		}
 	}
 	if killed == 0 {

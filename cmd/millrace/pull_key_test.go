@@ -54,7 +54,7 @@ func TestPullKey(t *testing.T) {
 // does not send it after a redirect to another site, and does not treat that response as a page.
 func TestPullKeyFallback(t *testing.T) {
 	t.Parallel()
-	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and lets the flood pass.</p></main></html>`
+	const html = `<!doctype html><html lang=en><title>The weir</title><main><h1>The weir</h1><p>It holds the water back, and the page about the flood.</p></main></html>`
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "" {
 			t.Errorf("another site received the key at %s", r.URL)
@@ -104,7 +104,7 @@ func TestPullKeyFallback(t *testing.T) {
 	if r.Added != 1 || !slices.ContainsFunc(r.Ways, func(w agent.Way) bool { return w.Protocol == webCrawl && w.Pages == 1 }) {
 		t.Errorf("%s%s", out, errs)
 	}
-	if p := storedPages(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/weir/"]; p == nil || !strings.Contains(p.Text(), "lets the flood pass") {
+	if p := storedPages(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/weir/"]; p == nil || !strings.Contains(p.Text(), "the page about the flood") {
 		t.Errorf("the mirror has %+v", p)
 	}
 }

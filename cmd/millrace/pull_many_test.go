@@ -47,7 +47,7 @@ func siteAt(t *testing.T, addr string, handle func(w http.ResponseWriter, r *htt
 // pull reads several sites at once: a slow site and a dead site do not block the
 // others. Reports come in the order of the sites.
 func TestPullSeveral(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	quick := make(chan struct{})
 	var once sync.Once
 	slow := siteAt(t, "127.0.0.2", func(_ http.ResponseWriter, r *http.Request) bool {
@@ -84,7 +84,7 @@ func TestPullSeveral(t *testing.T) {
 		t.Errorf("%+v", reports)
 	}
 	if reports[3].Added+reports[3].Updated != 0 || reports[3].Error != "" {
-		t.Errorf("the second pull of one site did not come after the first: %+v", reports[3])
+		t.Errorf("the second pull of one site did not follow the first: %+v", reports[3])
 	}
 	for _, site := range []string{slow, good} {
 		if n := len(storedPages(t, file, site, site)); n == 0 {

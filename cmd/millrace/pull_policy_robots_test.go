@@ -25,7 +25,7 @@ func TestPullPolicyRobots(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", robots, code, r.Error)
 		}
 		if paths := s.since(); slices.Contains(paths, "/list") == refused {
-			t.Errorf("%s: asked for %q", robots, paths)
+			t.Errorf("%s: requested %q", robots, paths)
 		}
 		if _, code := tryPull(t, s.URL, file, "--purpose", "ai-input"); code != exitGood {
 			t.Errorf("%s: for ai-input: exit %d", robots, code)

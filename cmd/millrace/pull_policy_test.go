@@ -81,9 +81,9 @@ func TestPullPolicy(t *testing.T) {
 				t.Errorf("by %q, nothing changed: %+v", via, r)
 			}
 		}
-		// A remembered policy forbids too, and the document is requested again.
+		// A stored policy also forbids reading, and the document is requested again.
 		if r, code := tryPull(t, s.url, file, append(args, "--purpose", "ai-train")...); code != exitFailure || r.Requests != 1 {
-			t.Errorf("by %q, remembered: exit %d, %+v", via, code, r)
+			t.Errorf("by %q, with a stored policy: exit %d, %+v", via, code, r)
 		}
 		if r := pullBest(t, s.url, file, append(args, "--purpose", "search")...); r.Purpose != millrace.Search {
 			t.Errorf("by %q, for an unmentioned purpose: %+v", via, r)
@@ -96,7 +96,7 @@ func TestPullPolicy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	_, out, _ := command(t, nil, "pull", s.url, "--store", file, "--allow-private")
 	if !strings.Contains(out, " attribution ") || !strings.Contains(out, "https://example.com/terms") || !strings.Contains(out, document) {
-		t.Errorf("a pull says\n%s", out)
+		t.Errorf("a pull prints\n%s", out)
 	}
 	_, out, _ = command(t, nil, "pull", s.url, "--store", file, "--allow-private", "--purpose", "ai-train", "--ignore-policy")
 	if !strings.Contains(out, "--ignore-policy") {
@@ -207,7 +207,7 @@ func TestPullOddPolicy(t *testing.T) {
 		name   string
 		policy http.HandlerFunc
 		robots string
-		code   string // "strict" = the strictest rules apply; "" = none apply; or that of the error
+		code   string // "strict" = the strictest rules apply; "" = none apply; or the code of the error
 		part   string // expected in the error or note
 	}{
 		{"none", says(404, "text/plain", "no"), "", "", ""},
@@ -220,7 +220,7 @@ func TestPullOddPolicy(t *testing.T) {
 		{"another type", says(200, "application/json", `{"purposes":{"allow_ai_input":"no"}}`), "", "strict", "/purposes/allow_ai_input"},
 		{"cut off", says(200, "application/json", `{"purposes":{"allow_ai_input":`), "", "strict", "line 1"},
 		{"of another protocol", says(200, "application/json", `{"profile":"privacy-7"}`), "", "strict", "/profile"},
-		{"without an end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "strict", ""},
+		{"without its end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "strict", ""},
 		{"in trouble", says(500, "text/plain", "oh"), "", "strict", ""},
 		{"for later", says(503, "text/plain", "oh"), "", "strict", ""},
 	} {
@@ -229,7 +229,7 @@ func TestPullOddPolicy(t *testing.T) {
 			s.robots = tt.robots
 			file := filepath.Join(t.TempDir(), "mirror.db")
 			if tt.code == "strict" {
-				bubble(t, 0, func(t *testing.T, n *internet) { // requests wait long
+				bubble(t, 0, func(t *testing.T, n *internet) { // requests wait for a long time
 					n.put(s.Listener.Addr().String(), &place{handler: s.Config.Handler})
 					r := n.pull(t, file, s.URL, "--via", "tct-01", "--allow-private")
 					notes := fmt.Sprint(r.report.Notes)
@@ -237,7 +237,7 @@ func TestPullOddPolicy(t *testing.T) {
 						t.Errorf("exit %d after %s: %+v", r.code, r.took, r.report)
 					}
 					if !strings.Contains(notes, "strictest rules") || !strings.Contains(notes, tt.part) || strings.Contains(notes+r.stderr, "ignore-policy") {
-						t.Errorf("the report says %s", notes)
+						t.Errorf("the report contains %s", notes)
 					}
 				})
 				return
@@ -257,19 +257,19 @@ func TestPullOddPolicy(t *testing.T) {
 				t.Errorf("exit %d %s, want %s with %q: %s", code, r.Code, tt.code, tt.part, r.Error)
 			}
 			if paths := s.since(); r.Added != 0 || slices.Contains(paths, "/list") {
-				t.Errorf("asked for %q: %+v", paths, r)
+				t.Errorf("requested %q: %+v", paths, r)
 			}
 			if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--ignore-policy"); code != exitGood || r.Added != 2 || !r.PolicyIgnored {
 				t.Errorf("ignoring the policy: exit %d, %+v", code, r)
 			}
 			if paths := s.since(); slices.Contains(paths, "/llm-policy.json") {
-				t.Errorf("asked for %q", paths)
+				t.Errorf("requested %q", paths)
 			}
 		})
 	}
 }
 
-// age makes a remembered policy older.
+// age makes a stored policy older.
 func age(t *testing.T, file, site, by string) {
 	t.Helper()
 	st := openStore(t, file, false)
@@ -293,7 +293,7 @@ func age(t *testing.T, file, site, by string) {
 	}
 }
 
-// pull remembers a policy for a day. An older one still applies while a newer one is
+// pull uses a stored policy for a day. An older one still applies while a newer one is
 // unavailable.
 func TestPullPolicyRemembered(t *testing.T) {
 	t.Parallel()
@@ -313,7 +313,7 @@ func TestPullPolicyRemembered(t *testing.T) {
 	age(t, file, s.URL, "2h")
 	s.policy = says(500, "text/plain", "oh")
 	if r := pull(t, s.URL, file); r.Policy == nil {
-		t.Errorf("in trouble: %+v", r)
+		t.Errorf("while the policy is unavailable: %+v", r)
 	}
 	s.since()
 	s.policy = says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`)
@@ -330,7 +330,7 @@ func TestPullPolicyRemembered(t *testing.T) {
 	s.since()
 	pull(t, s.URL, file)
 	if paths := s.since(); !slices.Equal(paths, []string{"/list"}) {
-		t.Errorf("after none: %q", paths)
+		t.Errorf("after the policy was removed: %q", paths)
 	}
 }
 
@@ -339,7 +339,7 @@ func TestPullPolicyDown(t *testing.T) {
 	t.Parallel()
 	s := newPolicySite(t, 2, says(500, "text/plain", "oh"))
 	fresh, known := filepath.Join(t.TempDir(), "fresh.db"), filepath.Join(t.TempDir(), "known.db")
-	tryPull(t, s.URL, known, "--max-time", "500ms") // robots.txt is remembered, but no policy
+	tryPull(t, s.URL, known, "--max-time", "500ms") // robots.txt is stored, but no policy
 	s.Close()
 	for _, file := range []string{fresh, known} {
 		r, code := tryPull(t, s.URL, file)
@@ -371,7 +371,7 @@ func nextDay() time.Time { return time.Now().UTC().Truncate(24*time.Hour).AddDat
 func TestPullPolicyPerDay(t *testing.T) {
 	t.Parallel()
 	s := newPolicySite(t, 30, says(200, "application/json", `{"rate_hints":{"max_requests_per_day":12}}`))
-	s.slow = 20 * time.Millisecond // pages are under way when the limit is reached
+	s.slow = 20 * time.Millisecond // requests are in flight when the limit is reached
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	if left := time.Until(nextDay()); left < 30*time.Second {
 		time.Sleep(left) // all pulls must be on one day
@@ -392,7 +392,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	if len(first) != 12 || r.Requests != 12 || pages == 0 || r.Added != pages {
 		t.Errorf("%d requests %q: %+v", len(first), first, r)
 	}
-	// The limit applies to the whole machine, so also to another mirror.
+	// The limit applies to the whole machine, and thus also to another mirror.
 	r, code = tryPull(t, s.URL, filepath.Join(filepath.Dir(file), "other.db"), "--via", "tct-01")
 	if paths := s.since(); len(paths) > 2 || code != exitFailure || r.GoOn == nil {
 		t.Errorf("second pull on the same day: %q, exit %d, %+v", paths, code, r)
@@ -449,7 +449,7 @@ func TestPullLongGap(t *testing.T) {
 	}()
 	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(errs.String(), "gap=1m0s url="+srv.URL+"/llm-policy.json"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the log says\n%s", errs.String())
+			t.Fatalf("the log contains\n%s", errs.String())
 		}
 	}
 	cancel()

@@ -107,7 +107,7 @@ func manyPages(t *testing.T, n int) string {
 	return dir
 }
 
-// densePages returns a site of n pages that compress badly. The site is large enough that a
+// densePages returns a site of n pages that compress poorly. The site is large enough that a
 // request for deletions costs less than the list.
 func densePages(t *testing.T, n int) string {
 	t.Helper()

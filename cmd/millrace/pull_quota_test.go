@@ -66,7 +66,7 @@ func TestPullQuotaRefuses(t *testing.T) {
 		}
 		for _, p := range b.paths() {
 			if strings.HasPrefix(p, "/scp/") {
-				t.Errorf("%v: %s was asked for", args, p)
+				t.Errorf("%v: %s was requested", args, p)
 			}
 		}
 	}

@@ -52,7 +52,7 @@ func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (be
 	return before
 }
 
-// pull remembers a site's ways for a week, per purpose.
+// pull stores the ways of a site for a week, for each purpose.
 func TestPullRemembersWays(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
@@ -134,7 +134,7 @@ func TestPullTakesNextWay(t *testing.T) {
 		}
 	}
 	if collections > 6 {
-		t.Errorf("broken files are fetched %d times in 3 pulls", collections)
+		t.Errorf("broken files were fetched %d times in 3 pulls", collections)
 	}
 	wantTitles(t, mirror, sound, b.url)
 	b.set(nil)
@@ -149,7 +149,7 @@ func TestPullTakesNextWay(t *testing.T) {
 		t.Errorf("after the repair: %+v", r)
 	}
 	if f := changeWays(t, mirror, b.url, func(*waysRecord) {}).Failed; len(f) != 0 {
-		t.Errorf("%s, then %s: remembered: %+v", second, r.Via, f)
+		t.Errorf("%s, then %s: stored: %+v", second, r.Via, f)
 	}
 	wantTitles(t, mirror, sound, b.url)
 }
@@ -205,11 +205,11 @@ func TestPullEmptyPrimary(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if n := len(storedPages(t, mirror, b.url, b.url)); n < 8 {
-		t.Errorf("%d pages are left", n)
+		t.Errorf("%d pages remain", n)
 	}
 	b.set(nil)
 	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted+r.Added+r.UnconfirmedDeletions != 0 {
-		t.Errorf("after the list is back: %+v", r)
+		t.Errorf("after the list has returned: %+v", r)
 	}
 }
 

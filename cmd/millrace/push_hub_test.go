@@ -21,7 +21,7 @@ import (
 type testHub struct {
 	*httptest.Server
 	mu     sync.Mutex
-	subs   []url.Values // forms of verified subscriptions
+	subs   []url.Values // form values of verified subscriptions
 	pinged []string     // topics
 }
 

@@ -24,14 +24,14 @@ func TestReady(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	if exit, code, out := failure(t, nil, "ready", "--listen", none.Listener.Addr().String()); exit != exitFailure || code != "http-503" {
-		t.Errorf("no edition: exit %d %s: %s", exit, code, out)
+		t.Errorf("without an edition: exit %d %s: %s", exit, code, out)
 	}
 	none.Close()
 	if exit, _, out := failure(t, nil, "ready", "--listen", none.Listener.Addr().String()); exit != exitFailure {
-		t.Errorf("no server: exit %d: %s", exit, out)
+		t.Errorf("without a server: exit %d: %s", exit, out)
 	}
 	if exit, code, out := failure(t, nil, "ready", "--listen", "8080"); exit != exitUsage || code != "usage/listen" {
-		t.Errorf("no port: exit %d %s: %s", exit, code, out)
+		t.Errorf("an address without a port: exit %d %s: %s", exit, code, out)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestRealWordPress(t *testing.T) {
 			url, _ := realSite(t, "wordpress", append(c.args, "--pages", "40")...)
 			s := serve(t, url, "--allow-private")
 			if !strings.Contains(s.out.String(), c.sign) {
-				t.Errorf("the log has no %q:\n%s", c.sign, s.out.String())
+				t.Errorf("%q is missing in the log:\n%s", c.sign, s.out.String())
 			}
 			_, _, list := get(t, s.url+"llm-pages.json")
 			if n := strings.Count(list, `"mUrl"`); n < 60 {
@@ -58,11 +58,11 @@ func TestRealWordPress(t *testing.T) {
 			}
 			for _, line := range strings.Split(list, "\n") {
 				_, rest, ok := strings.Cut(line, `"mUrl":"`)
-				if !ok || strings.Contains(line, "/errand/") { // errands are public, and not in the API
+				if !ok || strings.Contains(line, "/errand/") { // errands are public, but not in the API
 					continue
 				}
 				m, _, _ := strings.Cut(rest, `"`)
-				if strings.Contains(m, "hush") { // every private post has such a word, in its address too
+				if strings.Contains(m, "hush") { // every private post has such a word, also in its address
 					t.Errorf("the list names a private page: %s", m)
 				}
 				if code, _, body := get(t, m); code != 200 || strings.Contains(body, "hush in short") {

@@ -84,7 +84,7 @@ complete -c millrace -n {{$seen}} -l {{.Name}}{{if .Values}} -x -a '{{join .Valu
 {{- end}}{{end}}{{end}}{{end}}
 `
 
-// completed is a command or a group of commands, as the completion scripts need it.
+// completed is a command or a group of commands in the form that the completion scripts need.
 type completed struct {
 	Path, Name, Help string
 	Group            bool

@@ -51,7 +51,7 @@ func manFlags(b *strings.Builder, flags []*kong.Flag, commonFlags map[string]boo
 	}
 }
 
-// The manual has a page of the program, and one of each command.
+// The manual has a page for the program, and one for each command.
 func TestReferenceManual(t *testing.T) {
 	t.Parallel()
 	m := model(t)
@@ -106,7 +106,7 @@ https://github.com/millrace/millrace
 	}
 	for _, name := range files {
 		if base := strings.TrimSuffix(filepath.Base(name), ".1"); pages[base] == "" {
-			t.Errorf("packaging/man/%s.1 is the page of no command; remove it", base)
+			t.Errorf("packaging/man/%s.1 belongs to no command; remove it", base)
 		}
 	}
 	for name, text := range pages {

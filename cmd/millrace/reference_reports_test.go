@@ -47,7 +47,7 @@ var reports = []reportType{
 	{"ready", reflect.TypeFor[readyReport](), ""},
 	{"build", reflect.TypeFor[serving.BuildReport](), ""},
 	{"pull", reflect.TypeFor[agent.Report](), "A list of these, if several sites are named."},
-	{"watch", reflect.TypeFor[agent.Change](), "One a line, without `--json`."},
+	{"watch", reflect.TypeFor[agent.Change](), "One per line, without `--json`."},
 	{"watch --webhook", reflect.TypeFor[agent.Message](), "The body of a request to the webhook."},
 	{"sites add", reflect.TypeFor[sitelist.Report](), "The same for `sites remove`, `sites pause` and `sites resume`."},
 	{"sites list", reflect.TypeFor[sitelist.Listing](), ""},
@@ -68,12 +68,12 @@ var reports = []reportType{
 	{"keys directory", reflect.TypeFor[directoryReport](), ""},
 	{"scp inspect", reflect.TypeFor[scp.Inspection](), ""},
 	{"scp verify", reflect.TypeFor[scp.FileReport](), "A list of these, if several files are named."},
-	{"scp cat", reflect.TypeFor[millrace.Page](), "One page a line, without `--json`. The members are those of `extract`."},
+	{"scp cat", reflect.TypeFor[millrace.Page](), "One page per line, without `--json`. The members are those of `extract`."},
 	{"arc lint", reflect.TypeFor[snapshot.LintReport](), "A list of these, if several pages are named."},
 	{"arc annotate", reflect.TypeFor[arcAdditions](), ""},
 	{"snippet", reflect.TypeFor[map[string]string](), "The members `for`, the name of the program, and `text`, its configuration."},
 	{"init", reflect.TypeFor[setup.Report](), ""},
-	{"up", reflect.TypeFor[apply.Report](), "It is printed when the site is served, and once the changes of `--apply` are made."},
+	{"up", reflect.TypeFor[apply.Report](), "It is printed when the site is served and the changes of `--apply` are made."},
 	{"config", reflect.TypeFor[config.Report](), ""},
 	{"version", reflect.TypeFor[versionReport](), ""},
 }
@@ -167,17 +167,17 @@ func (o *objects) link(t reflect.Type) string {
 	return "[" + o.name(t) + "](report-objects.md#" + o.name(t) + ")"
 }
 
-// usual contains the meanings of members that mean the same in every report.
+// usual contains the meanings of members that have the same meaning in every report.
 var usual = map[string]string{
 	"bot":      "Name of the bot.",
 	"code":     "Code of the error or reason.",
-	"error":    "Why it failed.",
+	"error":    "Reason for the failure.",
 	"family":   "Operator of the bot.",
 	"file":     "Name of the file.",
 	"page":     "Name of the page, as given.",
 	"pages":    "Number of pages.",
 	"protocol": "Name of the protocol.",
-	"reason":   "Why, in words.",
+	"reason":   "Reason in words.",
 	"requests": "Number of requests.",
 	"seconds":  "Duration in seconds.",
 	"site":     "Root URL of the site.",
@@ -277,7 +277,7 @@ func TestReferenceReports(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Reports
 
-With ` + "`--json`" + `, a command prints one of these objects. An optional member is left out if it has no value. A time is in RFC 3339.
+With ` + "`--json`" + `, a command prints one of these objects. An optional member is omitted if it has no value. A time is in RFC 3339.
 A command that fails before its report prints ` + "`{\"error\": …, \"code\": …}`" + `; [errors.md](errors.md) lists the codes.
 `)
 	table := func(typ reflect.Type) {
@@ -338,7 +338,7 @@ func checkReport(t *testing.T, args []string, stdout string) {
 		if json.Unmarshal([]byte(stdout), &value) != nil {
 			return // not a report
 		}
-		listed := map[string]bool{"error": true, "code": true} // of a failure
+		listed := map[string]bool{"error": true, "code": true} // members of a failure
 		var open []string                                      // members whose own members may have any name
 		listPaths(r.of, "", nil, func(path string, isOpen bool) {
 			if listed[path] = true; isOpen {

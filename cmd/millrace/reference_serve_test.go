@@ -108,7 +108,7 @@ func TestReferenceEndpoints(t *testing.T) {
 	for _, path := range documentsOf(t, out, site) {
 		i := slices.IndexFunc(answers, func(a answer) bool { return a.pattern().MatchString(path) })
 		if i < 0 {
-			t.Errorf("the page has no endpoint for %s", path)
+			t.Errorf("the page lists no endpoint for %s", path)
 			continue
 		}
 		samples[answers[i].path] = path
@@ -122,7 +122,7 @@ func TestReferenceEndpoints(t *testing.T) {
 	b.WriteString(`# Endpoints
 
 ` + "`millrace serve`" + ` answers these paths under the base URL. PAGE is the path of a page of the site, which ends in ` + "`/`" + ` here. A HEAD is
-answered wherever a GET is. If two pages have one name, or a page has a query, the path of its document has one more
+answered wherever a GET is. If two pages have the same name, or a page has a query, the path of its document has one more
 segment that starts with ` + "`~`" + `. Errors have a body in JSON with a code, see [errors.md](errors.md).
 `)
 	heading := ""
@@ -139,13 +139,13 @@ segment that starts with ` + "`~`" + `. Errors have a body in JSON with a code, 
 			suffix = regexp.QuoteMeta("." + suffix)
 			m := regexp.MustCompile(`https://example\.com(/scp/[^"<]+` + suffix + `)["<]`).FindStringSubmatch(sitemap)
 			if m == nil {
-				t.Errorf("the sitemap has no collection in %s", suffix)
+				t.Errorf("the sitemap names no collection in %s", suffix)
 				continue
 			}
 			sample = m[1]
 		}
 		if status, kind := s.ask(t, a, sample); kind != a.kind || status >= 400 && a.status != status {
-			t.Errorf("%s %s: %d %s, the page says %s", a.method, sample, status, kind, a.kind)
+			t.Errorf("%s %s: %d %s, the page lists %s", a.method, sample, status, kind, a.kind)
 		}
 	}
 	checkReference(t, "endpoints.md", b.String())
@@ -252,7 +252,7 @@ func TestReferenceMetrics(t *testing.T) {
 	b.WriteString(`# Metrics
 
 ` + "`millrace serve`" + ` publishes these metrics at ` + "`/metrics`" + ` for Prometheus, to this machine, to private networks and to ` + "`--metrics`" + `.
-The standard ` + "`go_`" + ` and ` + "`process_`" + ` metrics are there, too.
+The standard ` + "`go_`" + ` and ` + "`process_`" + ` metrics are also included.
 
 | metric | type | labels | meaning |
 |---|---|---|---|

@@ -60,7 +60,7 @@ func TestReferenceCommands(t *testing.T) {
 
 Every flag is also a key of ` + "`millrace.yaml`" + ` and an environment variable: ` + "`--log-level`" + ` is the key ` + "`log-level`" + ` and the
 variable ` + "`MILLRACE_LOG_LEVEL`" + `. The command line overrides the environment, and the environment overrides the file.
-[configuration.md](configuration.md) lists the keys. ` + "`millrace help COMMAND`" + ` leaves out flags marked "rarely used".
+[configuration.md](configuration.md) lists the keys. ` + "`millrace help COMMAND`" + ` omits flags marked "rarely used".
 
 The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong command line or configuration, 3 for a check or probe that a limit ended.
 
@@ -204,10 +204,10 @@ func TestReferenceConfiguration(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# Configuration\n\n" + `Millrace reads ` + "`millrace.yaml`" + ` in the current folder, or the file that ` + "`--config`" + ` names. Every key but ` + "`policy`" + ` is the
+	b.WriteString("# Configuration\n\n" + `Millrace reads ` + "`millrace.yaml`" + ` in the current folder, or the file that ` + "`--config`" + ` names. Every key except ` + "`policy`" + ` is the
 name of a flag. [commands.md](commands.md) explains the flags. A key can be set by an environment variable, too:
 ` + "`MILLRACE_`" + ` and the key in upper case with underscores. An unknown key is an error. ` + "`millrace config`" + ` shows the values that
-a command uses and where each comes from.
+a command uses, and the origin of each.
 
 ` + "```yaml\n" + example + "```\n" + `
 Secrets can be set in the environment: ` + "`MILLRACE_KEY`" + ` is the key of the sites that pull and watch read, and
@@ -228,7 +228,7 @@ A duration is written as ` + "`90s`" + `, ` + "`15m`" + ` or ` + "`24h`" + `.
 		}
 		b.WriteString(keyRow(f, of))
 	}
-	b.WriteString("\n## Policy\n\nThe keys below `policy` say what the content may be used for. A key that is left out says nothing.\n\n| key | type | meaning |\n|---|---|---|\n")
+	b.WriteString("\n## Policy\n\nThe keys below `policy` declare the permitted uses of the content. An omitted key declares nothing.\n\n| key | type | meaning |\n|---|---|---|\n")
 	file, block := filepath.Join(t.TempDir(), config.FileName), ""
 	for _, k := range policyKeys {
 		parent, key, nested := strings.Cut(k.name, ".")
@@ -283,21 +283,21 @@ func isListed(t *testing.T, at string, v reflect.Value) {
 
 // policyKeys lists the keys below policy, each with a valid value.
 var policyKeys = []struct{ name, kind, meaning, value string }{
-	{"access", "text", "Who may have the content, in one line.", "Everyone"},
+	{"access", "text", "Who may access the content, in one line.", "Everyone"},
 	{"consumers", "list of product tokens", "The agents that are approved by name.", "[ExampleBot]"},
-	{"contact", "URL or e-mail address", "Where to ask for a licence.", "ai@example.com"},
-	{"effective", "date or time", "Since when the policy holds.", "2026-01-31"},
-	{"payment", "URL", "What paid access costs.", "https://example.com/prices"},
+	{"contact", "URL or e-mail address", "Contact for licences.", "ai@example.com"},
+	{"effective", "date or time", "When the policy takes effect.", "2026-01-31"},
+	{"payment", "URL", "URL of a page about paid access.", "https://example.com/prices"},
 	{"purposes.ai-input", "true or false", "Whether the content may be used to answer questions of users.", "true"},
 	{"purposes.ai-train", "true or false", "Whether the content may be used to train models.", "false"},
 	{"purposes.search", "true or false", "Whether the content may be used to build a search index.", "true"},
-	{"rate.note", "text", "More about the rates, in one line.", "Less at night"},
-	{"rate.per-day", "number", "The number of requests a day that one agent may make.", "10000"},
-	{"rate.per-second", "number", "The number of requests a second that one agent may make, such as 0.5.", "0.5"},
+	{"rate.note", "text", "Note on the rates, in one line.", "Lower at night"},
+	{"rate.per-day", "number", "Maximum number of requests per day from one agent.", "10000"},
+	{"rate.per-second", "number", "Maximum number of requests per second from one agent, such as 0.5.", "0.5"},
 	{"requirements.attribution", "true or false", "Users of the content must credit the publisher.", "true"},
 	{"requirements.link-back", "true or false", "Copies must link to the page.", "true"},
 	{"requirements.notice", "true or false", "Commercial users must notify the publisher.", "true"},
-	{"retention", "duration, also in days", "How long copies may be kept.", "30d"},
+	{"retention", "duration, also in days", "Maximum time for which copies may be kept.", "30d"},
 	{"revision", "number", "The number of the version of the policy, from 1.", "1"},
 	{"terms", "URL", "The terms of use.", "https://example.com/terms"},
 	{"updated", "date or time", "When the policy was last changed; if absent, when this block was changed.", "2026-01-31"},

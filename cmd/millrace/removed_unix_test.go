@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// While a server runs, its artifacts are removed, and then its store. It makes the artifacts again.
-// Without the store it is not ready, and writes to no file that was removed.
+// While a server runs, its artifacts are removed, and then its store. The server builds the
+// artifacts again. Without the store, it is not ready, and it does not write to removed files.
 func TestServeRemoved(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "s.db")
@@ -31,7 +31,7 @@ func TestServeRemoved(t *testing.T) {
 			t.Fatalf("%d artifacts, %v", before, err)
 		}
 		start := time.Now()
-		eventually(t, "the artifacts are there again", func() bool { return count() == before })
+		eventually(t, "the artifacts exist again", func() bool { return count() == before })
 		t.Logf("%d artifacts, %s: after %s", before, how, time.Since(start))
 	}
 	if code, _, text := get(t, s.url+"readyz"); code != http.StatusOK {
@@ -54,12 +54,12 @@ func TestServeRemoved(t *testing.T) {
 	if code, _, text := get(t, s.url+"readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "removed") {
 		t.Errorf("readyz: %d %s", code, text)
 	}
-	eventually(t, "the log says so", func() bool { return strings.Contains(s.out.String(), "level=ERROR") })
+	eventually(t, "the removal is logged", func() bool { return strings.Contains(s.out.String(), "level=ERROR") })
 	now, err := old.Stat()
 	if err != nil || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
-		t.Errorf("the removed log was written to: %v", err)
+		t.Errorf("the server wrote to the removed log: %v", err)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("the store is there again")
+		t.Error("the store exists again")
 	}
 }

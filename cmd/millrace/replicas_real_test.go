@@ -40,7 +40,7 @@ type fleet struct {
 	wanted  map[string]int               // revision of each page in the folder, by path
 	bodies  map[string][sha256.Size]byte // by path, coding and validator
 	first   map[string]time.Time         // when a replica first showed a revision
-	late    []time.Duration              // how much later the other replicas showed it
+	late    []time.Duration              // delay until the other replicas showed it
 	answers int
 }
 
@@ -186,8 +186,8 @@ func (s *fleetServer) get(path string) (code int, body string) {
 	return res.StatusCode, string(text)
 }
 
-// look requests one page, and checks that its revision is not older than before.
-func (s *fleetServer) look(path string) (code int) {
+// checkPage requests one page, and checks that its revision is not older than before.
+func (s *fleetServer) checkPage(path string) (code int) {
 	f := s.f
 	f.mu.Lock()
 	before, most := s.shown[path], f.wanted[path]
@@ -249,10 +249,10 @@ func (s *fleetServer) listed() bool {
 func (s *fleetServer) serves() time.Duration {
 	s.f.Helper()
 	start := time.Now()
-	path := fleetPath(rand.IntN(fleetPages)) // mostly not in the cache
-	for s.look(path) != http.StatusOK || !s.listed() {
+	path := fleetPath(rand.IntN(fleetPages)) // these pages are these pages are mostly not in the cache
+	for s.checkPage(path) != http.StatusOK || !s.listed() {
 		if time.Since(start) > time.Minute {
-			s.f.Fatalf("%s does not serve; see %s/log", s.address, s.home)
+			s.f.Fatalf("%s is not ready; see %s/log", s.address, s.home)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -265,8 +265,8 @@ func (s *fleetServer) builds() bool {
 	return strings.Contains(body, "\nmillrace_edition_builder 1\n")
 }
 
-// live changes pages, and reads from every replica, until end is called.
-func (f *fleet) live() (end func()) {
+// runTraffic changes pages and reads from every replica, until end is called.
+func (f *fleet) runTraffic() (end func()) {
 	ctx, stop := context.WithCancel(f.Context())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -278,7 +278,7 @@ func (f *fleet) live() (end func()) {
 	for _, s := range f.servers {
 		all.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
-				if s.look(fleetPath(i % fleetPages)); i%fleetPages == 0 {
+				if s.checkPage(fleetPath(i % fleetPages)); i%fleetPages == 0 {
 					s.listed()
 				}
 				time.Sleep(2 * time.Millisecond)
@@ -288,16 +288,17 @@ func (f *fleet) live() (end func()) {
 	return func() { stop(); all.Wait() }
 }
 
-// forget forgets when revisions were shown.
-func (f *fleet) forget() {
+// resetDelays drops the times at which revisions were shown.
+func (f *fleet) resetDelays() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.first)
 	f.late = nil
 }
 
-// lateness describes how much later than the first replica the others showed new revisions.
-func (f *fleet) lateness() string {
+// delays describes the delays after which the other replicas showed the new revisions of the first
+// one.
+func (f *fleet) delays() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.late) == 0 {
@@ -315,7 +316,7 @@ func (f *fleet) agree() {
 		for i := range fleetPages {
 			path := fleetPath(i)
 			eventually(f.T, s.address+" shows the newest revision of "+path, func() bool {
-				s.look(path)
+				s.checkPage(path)
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				return s.shown[path] == f.wanted[path]
@@ -335,12 +336,12 @@ func TestRealReplicas(t *testing.T) {
 		s.serves()
 	}
 	f.agree()
-	end := f.live()
+	end := f.runTraffic()
 	defer end()
-	f.forget()
+	f.resetDelays()
 	time.Sleep(time.Duration(testkit.Size(3, 10, 60)) * time.Second)
-	t.Logf("without faults, %s", f.lateness())
-	f.forget()
+	t.Logf("without faults, %s", f.delays())
+	f.resetDelays()
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	var longest time.Duration
 	kinds := make(map[string]int)
@@ -374,7 +375,7 @@ func TestRealReplicas(t *testing.T) {
 	}
 	end()
 	f.agree()
-	t.Logf("kills: %v; %d answers; every replica served again after %v; %s", kinds, f.answers, longest.Round(time.Millisecond), f.lateness())
+	t.Logf("kills: %v; %d responses; every replica served again after %v; %s", kinds, f.answers, longest.Round(time.Millisecond), f.delays())
 	if longest > 10*time.Second {
 		t.Errorf("a replica served again after %v", longest)
 	}
@@ -442,7 +443,7 @@ func TestRealUpgrade(t *testing.T) {
 	all.Wait()
 	for _, s := range f.servers {
 		if is := validator(s); is != was {
-			t.Errorf("an unchanged document has the validator %s, and had %s", is, was)
+			t.Errorf("the validator of an unchanged document is %s, and was %s", is, was)
 		}
 	}
 }

@@ -57,20 +57,20 @@ func TestKillCosts(t *testing.T) {
 		var err error
 		// One request of each pull may have been sent without arriving.
 		if booked, err = accounts(t, file); err != nil || booked > asked.Load()+i+1 || before == asked.Load() {
-			t.Fatalf("%d requests are saved of %d; %v", booked, asked.Load(), err)
+			t.Fatalf("%d of %d requests are saved; %v", booked, asked.Load(), err)
 		}
 	}
 	if r := savedReport(t, file).Sites[0]; r.Pulls != 0 || r.Failed != 0 {
-		t.Errorf("pulls that were killed have ended: %+v", r)
+		t.Errorf("killed pulls count as complete: %+v", r)
 	}
 	before := asked.Load()
 	last := crawlInto(t, site.URL+"/", file, "--via", "crawl")
 	if last.Requests != asked.Load()-before {
-		t.Errorf("the last pull reports %d requests, the site has seen %d", last.Requests, asked.Load()-before)
+		t.Errorf("the last pull reports %d requests, the site received %d", last.Requests, asked.Load()-before)
 	}
 	r := savedReport(t, file)
 	if s := r.Sites[0]; s.Pulls != 1 || s.Total.Requests.Spent != float64(booked+last.Requests) {
-		t.Errorf("%d pulls, %v requests; %d were saved by killed pulls, %d of the last", s.Pulls, s.Total.Requests.Spent, booked, last.Requests)
+		t.Errorf("%d pulls, %v requests; %d were saved by killed pulls, and %d by the last one", s.Pulls, s.Total.Requests.Spent, booked, last.Requests)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestReportLogs(t *testing.T) {
 	}
 	write(t, file, coded.String()[:coded.Len()-30])
 	if l := logReport(t, "", file, sampleLog); len(l.Damaged) != 1 || l.Total.Requests < 12 {
-		t.Errorf("a log that was cut: %+v", l)
+		t.Errorf("a truncated log: %+v", l)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestRulesCrawl(t *testing.T) {
 			t.Errorf("%v: %d pages have the letter, want %d", c.args, n, c.want)
 		}
 		if r.Updated != c.updated || r.BytesReceived > bodies/2 {
-			t.Errorf("%v: %d pages updated, %d bytes received, the first time %d", c.args, r.Updated, r.BytesReceived, bodies)
+			t.Errorf("%v: %d pages updated, %d bytes received, %d the first time", c.args, r.Updated, r.BytesReceived, bodies)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestRulesWrong(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(store); err == nil {
-		t.Error("a store was made")
+		t.Error("a store was created")
 	}
 }
 
@@ -155,9 +155,9 @@ func TestRulesTried(t *testing.T) {
 		want []string
 		not  []string
 	}{
-		{"nothing is left", []string{"--drop", "body", "--drop", ".nowhere"}, []string{" reason=", `rule="drop .nowhere"`}, nil},
+		{"no text remains", []string{"--drop", "body", "--drop", ".nowhere"}, []string{" reason=", `rule="drop .nowhere"`}, nil},
 		{"one rule", []string{"--keep", ".nowhere"}, []string{`rule="keep .nowhere"`}, []string{" reason="}},
-		{"all is well", []string{"--drop", "footer"}, nil, []string{" reason=", " rule="}},
+		{"correct rules", []string{"--drop", "footer"}, nil, []string{" reason=", " rule="}},
 	} {
 		code, _, errs := command(t, nil, append([]string{"build", site, "--out", t.TempDir(), "--base-url", "https://handbook.example/"}, c.args...)...)
 		if code != 0 {

@@ -113,7 +113,7 @@ func TestSCPBadFiles(t *testing.T) {
 		{"deep", scpText(strings.Replace(a, `"content"`, `"more":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)+`,"content"`, 1)), "scp/reader/refused", "line 2 (/more/0"},
 		{"byte order mark", "\ufeff" + good, "scp/format/json-lines", ""},
 		{"blank line", scpText(a, "", b), "scp/format/json-lines", "line 3"},
-		{"garbage in the end", zipped(t, good) + "garbage of some length", "scp/format/compression", ""},
+		{"garbage at the end", zipped(t, good) + "garbage of some length", "scp/format/compression", ""},
 		{"empty", "", "scp/format/first-line", "line 1"},
 		{"1001 blocks", scpText(many), "scp/limits/blocks", "line 2 (/content/1000)"},
 		{"script", scpText(strings.Replace(a, "https://example.com", "javascript:alert", 1)), "scp/page/url", "line 2 (/url)"},
@@ -146,7 +146,7 @@ func TestSCPInspect(t *testing.T) {
 		"checksum     holds\n", "pages        3, 0 skipped, 1 ", "      3 /blog\n", "      3 heading\n                   3 list\n",
 	} {
 		if !strings.Contains(out, want) || code != 0 || errs != "" {
-			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, errs)
+			t.Errorf("exit %d, %q is missing in\n%s%s", code, want, out, errs)
 		}
 	}
 	_, out, _ = command(t, nil, "scp", "inspect", "--json", file)
@@ -226,6 +226,6 @@ func TestSCPRemote(t *testing.T) {
 		}
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
+		t.Errorf("remaining files: %v %v", left, err)
 	}
 }

@@ -20,7 +20,7 @@ func searched(t *testing.T, args ...string) library.Report {
 	t.Helper()
 	code, out, errs := command(t, nil, append([]string{"search", "--json"}, args...)...)
 	if code != 0 {
-		t.Fatalf("search %q exits %d:\n%s", args, code, errs)
+		t.Fatalf("search %q: exit %d:\n%s", args, code, errs)
 	}
 	var r library.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -48,7 +48,7 @@ func TestSearch(t *testing.T) {
 	for i, h := range r.Hits {
 		switch {
 		case h.URL == "" || h.Title == "" || h.Chunk == "" || h.Snippet == "" || h.Type == "" || i == 0 && len(h.Marks) == 0:
-			t.Errorf("hit %d lacks something: %+v", i, h)
+			t.Errorf("hit %d lacks a field: %+v", i, h)
 		case h.Relevance < 0 || h.Relevance > 1 || i > 0 && h.Relevance > r.Hits[i-1].Relevance:
 			t.Errorf("hit %d has relevance %v after %v", i, h.Relevance, r.Hits[max(0, i-1)].Relevance)
 		}
@@ -58,12 +58,12 @@ func TestSearch(t *testing.T) {
 		t.Error("the same query has different results")
 	}
 	if r := searched(t, "watre wheeel", "--store", file); len(r.Hits) == 0 || r.Corrected == "" {
-		t.Errorf("typing errors find %d hits, corrected to %q", len(r.Hits), r.Corrected)
+		t.Errorf("a misspelled query finds %d hits, corrected to %q", len(r.Hits), r.Corrected)
 	}
 	least := r.Hits[0].Relevance
 	for _, h := range searched(t, "water wheel", "--store", file, "--min-score", "0.5", "--limit", "50").Hits {
 		if h.Relevance < 0.5 {
-			t.Errorf("--min-score 0.5 gives %v (the best is %v)", h.Relevance, least)
+			t.Errorf("--min-score 0.5 returns %v (the best is %v)", h.Relevance, least)
 		}
 	}
 	// No query is an error.
@@ -103,7 +103,7 @@ func TestSearchServed(t *testing.T) {
 	}
 	eventually(t, "the page is deleted", func() bool { return len(searched(t, "zymurgy", "--store", file).Hits) == 0 })
 	if code := s.stop(); code != 0 {
-		t.Errorf("serve ends with %d", code)
+		t.Errorf("serve ended with %d", code)
 	}
 }
 
@@ -156,11 +156,11 @@ func TestSearchWithoutEmbedder(t *testing.T) {
 		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
 	}
 	if strings.Contains(out+errs, "s3cret") {
-		t.Errorf("the key is shown:\n%s%s", out, errs)
+		t.Errorf("the key is printed:\n%s%s", out, errs)
 	}
 }
 
-// In a store of several sites, an exact match wins over a corrected one.
+// In a store of several sites, an exact match takes precedence over a corrected one.
 func TestSearchSites(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mirror.db")
@@ -176,7 +176,7 @@ func TestSearchSites(t *testing.T) {
 		}
 	}
 	if r := searched(t, "wheal", "--store", file); len(r.Hits) != 2 || r.Corrected == "" {
-		t.Errorf("a guess: %+v", r)
+		t.Errorf("a hit for the corrected query: %+v", r)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestSearchUsage(t *testing.T) {
 	} {
 		exit, code, out := failure(t, nil, append([]string{"search"}, tt.args...)...)
 		if exit != tt.exit || code != tt.code {
-			t.Errorf("search %q exits %d %s, want %d %s:\n%s", tt.args, exit, code, tt.exit, tt.code, out)
+			t.Errorf("search %q: exit %d %s, want %d %s:\n%s", tt.args, exit, code, tt.exit, tt.code, out)
 		}
 	}
 	if _, err := os.Stat(empty); err == nil {

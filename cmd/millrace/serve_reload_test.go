@@ -126,7 +126,7 @@ func TestReload(t *testing.T) {
 		"listen: [\n": file,
 	} {
 		if got := reload(config, wrong); !strings.Contains(got, word) {
-			t.Errorf("%q: no word of %q:\n%s", config, word, got)
+			t.Errorf("%q: %q is not logged:\n%s", config, word, got)
 		}
 		if code := status("about/llm.json"); code != 404 {
 			t.Errorf("%q: hidden page returns %d", config, code)
@@ -185,7 +185,7 @@ func TestReloadConnections(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "no connection is left", func() bool { return open.Load() == 0 })
+	eventually(t, "no connection remains", func() bool { return open.Load() == 0 })
 }
 
 // If a site hangs, serve publishes the stored pages.
@@ -358,13 +358,13 @@ func TestNotify(t *testing.T) {
 	}
 	cancel()
 	if got := hear(); got != "STOPPING=1" {
-		t.Errorf("%q at the end", got)
+		t.Errorf("the last state is %q", got)
 	}
 	if code := <-ended; code != 0 {
 		t.Errorf("exit %d:\n%s", code, &out)
 	}
 	if before != "" {
-		t.Errorf("a signal would have ended it after:\n%s", before)
+		t.Errorf("a signal would have ended the server after:\n%s", before)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestRealTerminalCloses(t *testing.T) {
 		if err := terminal.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = terminal.Wait() // it was killed
+		_ = terminal.Wait() // the server was killed
 		alive := func() bool {
 			c, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http:"), "/"))
 			if err == nil {
@@ -411,7 +411,7 @@ func TestRealTerminalCloses(t *testing.T) {
 			return configTaken.MatchString(logText())
 		})
 		if !alive() {
-			t.Errorf("%s: it has ended:\n%s", command, logText())
+			t.Errorf("%s: the server has ended:\n%s", command, logText())
 		}
 		b, err := os.ReadFile(log + ".pid")
 		if err != nil {

@@ -65,7 +65,7 @@ func TestSignedSite(t *testing.T) {
 	}
 	for u, p := range storedPages(t, file, b.url, b.url) {
 		if strings.Contains(p.Text(), "lies") {
-			t.Errorf("%s was taken", u)
+			t.Errorf("the changed page %s was stored", u)
 		}
 	}
 	// Repeat with the best way.
@@ -78,7 +78,7 @@ func TestSignedSite(t *testing.T) {
 		return true
 	})
 	if best != "scp" {
-		t.Fatalf("the best way is %s, whose documents are elsewhere", best)
+		t.Fatalf("the best way is %s, whose documents are at other URLs", best)
 	}
 	next := pullBest(t, b.url, filepath.Join(t.TempDir(), "next.db"))
 	if next.Via == best || len(next.Ways) < 2 || next.Ways[0].Protocol != best || !strings.HasPrefix(next.Ways[0].Code, "rfc9421/") || next.Signed.Wrong == 0 {
@@ -154,7 +154,7 @@ func TestSigningUsage(t *testing.T) {
 	}
 	info, err := os.Stat(key)
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key's file is %v, %v", info.Mode(), err)
+		t.Errorf("the file of the key is %v, %v", info.Mode(), err)
 	}
 	// A verifier can read the directory that was written for use on another host.
 	out := filepath.Join(dir, "directory.json")

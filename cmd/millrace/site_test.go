@@ -126,17 +126,17 @@ func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 		p.Version = ""
 	}
 	if len(want) == 0 {
-		t.Fatal("nothing is served")
+		t.Fatal("no page is served")
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		if len(d) > 4000 {
 			d = d[:4000]
 		}
-		t.Fatalf("the mirror is not what is served (-Carry of the store +mirror):\n%s", d)
+		t.Fatalf("the mirror differs from the served pages (-Carry of the store +mirror):\n%s", d)
 	}
 }
 
-// carried tests the life of a folder and the cost of mirroring it.
+// carried tests changes of a folder, and the cost of mirroring them.
 func carried(t *testing.T, dir, page, phrase, gone string) {
 	file := filepath.Join(t.TempDir(), "served.db")
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
@@ -161,7 +161,7 @@ func carried(t *testing.T, dir, page, phrase, gone string) {
 	_, header, _ := get(t, s.url+"llm-pages.json")
 	list := header.Get("Etag")
 	if !strings.Contains(string(html), phrase) {
-		t.Fatalf("%s does not say %q", page, phrase)
+		t.Fatalf("%s does not contain %q", page, phrase)
 	}
 	write(t, name, strings.Replace(string(html), phrase, "Once upon a time, "+phrase, 1))
 	eventually(t, "the edit is published", func() bool { return published(t, s, &list) })
@@ -233,7 +233,7 @@ func TestTemplateInvariance(t *testing.T) {
 	}
 	for i := range is {
 		if moved := was[i] != is[i]; moved != strings.Contains(is[i], "/reading-a-river/") {
-			t.Errorf("moved: %t: %s", moved, is[i])
+			t.Errorf("changed: %t: %s", moved, is[i])
 		}
 	}
 	_, _, page := get(t, s.url+"articles/reading-a-river/")
@@ -309,7 +309,7 @@ func TestRestart(t *testing.T) {
 	s = serve(t, args...)
 	addr = address(s)
 	if strings.Contains(s.out.String(), " deleted=") {
-		t.Log("the change was found before the first request: the previous edition cannot be seen")
+		t.Log("the change was published before the first request, so the previous edition cannot be tested")
 	} else if _, after, _ := get(t, addr+"llm-pages.json"); after.Get("Etag") != before.Get("Etag") {
 		t.Errorf("list %s before, %s after the restart", before.Get("Etag"), after.Get("Etag"))
 	}
@@ -341,7 +341,7 @@ func TestHide(t *testing.T) {
 	s = start("--exclude", "/about", "--authors", "hidden")
 	code, _, _ := get(t, s.url+"about/llm.json")
 	if code != 404 {
-		t.Errorf("a hidden page answers %d", code)
+		t.Errorf("a hidden page has status %d", code)
 	}
 	r := pull(t, s.url, mirror)
 	if r.Deleted != 1 || r.Updated == 0 {
@@ -437,7 +437,7 @@ func TestKillPull(t *testing.T) {
 	pull(t, s.url, fresh)
 	a, b := storedPages(t, mirror, s.url, s.url), storedPages(t, fresh, s.url, s.url)
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
-		t.Errorf("after the kills %d pages, in a fresh mirror %d; last pull %+v", len(a), len(b), r)
+		t.Errorf("%d pages after the kills, %d in a new mirror; last pull %+v", len(a), len(b), r)
 	}
 }
 
@@ -450,11 +450,11 @@ func TestServeJSON(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if got := strings.TrimSpace(s.out.String()); got != "ready "+s.url {
-		t.Errorf("--quiet said: %s", got)
+		t.Errorf("--quiet printed: %s", got)
 	}
 }
 
-// serve reports every bad file of the troubles site and publishes all others.
+// serve reports every unreadable file of the troubles site and publishes all others.
 func TestOddFolder(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "odd"))
@@ -514,7 +514,7 @@ func TestPullFallsBack(t *testing.T) {
 	}
 	for path, tags := range conditions {
 		if tags != "" {
-			t.Errorf("%s was asked for with If-None-Match: %s", path, tags)
+			t.Errorf("%s was requested with If-None-Match: %s", path, tags)
 		}
 	}
 }

@@ -54,8 +54,8 @@ func (w *workers) end(i int, s os.Signal) {
 }
 
 // TestRealFleet kills and stops workers, and kills the database, at random, while the pages of
-// many hosts change. The receiver must not miss a change, or get one as two changes. No host may
-// get two requests at the same time, or a request before its delay has passed.
+// many hosts change. The receiver must not miss a change, or get one change twice. No host may get
+// two requests at the same time, or a request before its delay has passed.
 func TestRealFleet(t *testing.T) {
 	db, dsn := startDatabase(t, "fleet")
 	const hosts, delay = 24, 20 * time.Millisecond
@@ -175,9 +175,9 @@ func TestRealFleet(t *testing.T) {
 	t.Logf("%v, %d edits, %d events, all changes %s after the last; %+v", kinds, edits, len(events), took.Round(time.Millisecond), l)
 }
 
-// received returns the titles that a receiver got last, by URL. It checks that no title came as
-// two changes. If ordered is set, it also checks that no change of a site came for the first time
-// after a later change of that site.
+// received returns the last titles that a receiver got, by URL. It checks that no title was sent
+// as two changes. If ordered is set, it also checks that the changes of each site first arrived in
+// order.
 func received(t *testing.T, h *hook, ordered bool) map[string]string {
 	t.Helper()
 	_, events := h.state()
@@ -190,10 +190,10 @@ func received(t *testing.T, h *hook, ordered bool) map[string]string {
 			seqs[key] = append(seqs[key], e.Seq)
 		}
 		if e.Change != "added" && e.Change != "updated" || len(seqs[key]) > 1 {
-			t.Errorf("%q as %d %v", key, e.Seq, seqs[key])
+			t.Errorf("%q was sent as %d %v", key, e.Seq, seqs[key])
 		}
 		if ordered && !again && e.Seq < latest[e.Site] {
-			t.Errorf("%q as %d after %d", key, e.Seq, latest[e.Site])
+			t.Errorf("%q was sent as %d after %d", key, e.Seq, latest[e.Site])
 		}
 		latest[e.Site] = max(latest[e.Site], e.Seq)
 		if e.Seq >= newest[e.URL] {

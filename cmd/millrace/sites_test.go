@@ -13,8 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/sitelist"
 )
 
-// All sites that are added to a store are pulled by the workers that watch the store, even sites
-// that are added later.
+// Workers that watch a store pull all of its sites, even sites that are added later.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	first, second := serve(t, copySite(t, "handbook")), serve(t, copySite(t, "jekyll"))

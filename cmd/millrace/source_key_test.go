@@ -25,7 +25,7 @@ func TestSourceKey(t *testing.T) {
 	}
 	write(t, file, "source: /nowhere/at/all\n")
 	if exit, code, out := failure(t, nil, "config", "--config", file); exit != exitFailure || code != "file-not-found" {
-		t.Errorf("config of a folder that does not exist: exit %d %s: %s", exit, code, out)
+		t.Errorf("config with a missing folder: exit %d %s: %s", exit, code, out)
 	}
 	write(t, file, "listen: 127.0.0.1:0\n")
 	for _, args := range [][]string{{"serve"}, {"build", "--out", dir, "--base-url", "https://www.example.com/"}} {

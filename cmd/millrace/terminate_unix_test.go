@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// SIGTERM ends a command within 2 s, also in the middle of a file of 50 GB.
+// SIGTERM ends a command within 2 s, even while it reads a file of 50 GB.
 func TestTerminate(t *testing.T) {
 	t.Parallel()
 	site := copySite(t, "handbook")
@@ -46,7 +46,7 @@ func TestTerminate(t *testing.T) {
 			if m == nil {
 				return false
 			}
-			resp, err := http.Get(m[1] + "robots.txt") // the answer must not read all of it
+			resp, err := http.Get(m[1] + "robots.txt") // building the response must not read the whole file
 			if err != nil {
 				return false
 			}
@@ -84,7 +84,7 @@ func TestTerminate(t *testing.T) {
 			}
 			err := <-done
 			if since := time.Since(start); since > 15*time.Second { // more than 2 s, because tests share the machine; less than reading 50 GB takes
-				t.Errorf("it ended after %s", since)
+				t.Errorf("the command ended after %s", since)
 			}
 			if _, exit := errors.AsType[*exec.ExitError](err); err != nil && !exit {
 				t.Error(err)

@@ -26,20 +26,21 @@ func TestSiteTitle(t *testing.T) {
 			"/.well-known/openfeeder.json": `"` + want + `"`,
 		} {
 			if _, _, body := get(t, strings.TrimSuffix(s.url, "/")+path); !strings.Contains(strings.ReplaceAll(body, `": "`, `":"`), text) {
-				t.Logf("%s has no %q", path, text)
+				t.Logf("%s does not contain %q", path, text)
 				return false
 			}
 		}
 		return true
 	}
 	if !titled("Old Mill") {
-		t.Error("title is not that of hugo.toml")
+		t.Error("the title differs from that of hugo.toml")
 	}
 	write(t, config, "title = 'New Mill'\n")
 	eventually(t, "the new title", func() bool { return titled("New Mill") })
 }
 
-// The title of a folder of HTML is what its pages have in common. site-title overrides it.
+// The title of a folder of HTML is the common part of the titles of its pages. site-title
+// overrides it.
 func TestSiteTitleOfHTML(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,14 +101,14 @@ func TestServeMarkdownPages(t *testing.T) {
 		"<td><code>1</code></td>", `<nav><a href="` + s.url + `">Mill</a></nav>`, `<link rel="alternate" type="application/json"`,
 	} {
 		if !strings.Contains(body, want) {
-			t.Errorf("no %s in\n%s", want, body)
+			t.Errorf("%s is missing in\n%s", want, body)
 		}
 	}
 	if code != 200 || strings.Contains(body, "<script>") || !strings.Contains(strings.Join(h["Link"], ", "), "text/markdown") {
 		t.Errorf("%d, Link %q", code, h["Link"])
 	}
 	if code, _, _ := get(t, s.url+"a/", "If-None-Match", h.Get("Etag")); code != 304 {
-		t.Errorf("again: %d, want 304", code)
+		t.Errorf("a conditional request: %d, want 304", code)
 	}
 	if code, h, _ := get(t, s.url+"a"); code != 301 && code != 308 || h.Get("Location") != "/a/" {
 		t.Errorf("without the slash: %d to %q", code, h.Get("Location"))

@@ -61,12 +61,12 @@ func TestTranslate(t *testing.T) {
 	moved := serve(t, copyStore(t, mirror), "--rehost")
 	same := serve(t, copyStore(t, mirror), "--listen", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
 	if same.url != s.url {
-		t.Fatalf("%s is not %s", same.url, s.url)
+		t.Fatalf("%s differs from %s", same.url, s.url)
 	}
 	for _, c := range []struct{ at, from, via string }{
-		{"where it was", same.url, "openfeeder"},
-		{"where it was", same.url, "tct-01"},
-		{"where it was", same.url, "arc"},
+		{"the same URLs", same.url, "openfeeder"},
+		{"the same URLs", same.url, "tct-01"},
+		{"the same URLs", same.url, "arc"},
 		{"elsewhere", moved.url, "openfeeder"},
 		{"elsewhere", moved.url, "tct-01"},
 		{"elsewhere", moved.url, "tct-00"},
@@ -89,7 +89,7 @@ func TestTranslate(t *testing.T) {
 				t.Fatalf("%d pages", len(want))
 			}
 			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("-Carry of the mirror +what was read:\n%.3000s", d)
+				t.Errorf("-Carry of the mirror +read pages:\n%.3000s", d)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // A server of a mirror publishes the pages that are pulled into the mirror, according to the
 // options of the server.
 func TestServeMirrorFollows(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, dir)
 	pull(t, s.url, mirror)
@@ -36,7 +36,7 @@ func TestServeMirrorFollows(t *testing.T) {
 		return code == 200
 	})
 	if code, _, _ := get(t, s2.url+"docs/leat/install/llm.json"); code != 404 {
-		t.Errorf("what the server hides: %d", code)
+		t.Errorf("a page that the server hides: %d", code)
 	}
 }
 
@@ -86,17 +86,17 @@ func TestDeployment(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 	}
 	if !strings.Contains(s.out.String(), " lost=") {
-		t.Fatalf("the loss was not seen:\n%s", s.out)
+		t.Fatalf("the loss was not logged:\n%s", s.out)
 	}
 	if code, _, _ := get(t, s.url+"docs/leat/install/llm.json"); code != 200 {
-		t.Errorf("gone after a moment: %d\n%s", code, s.out)
+		t.Errorf("a page was deleted too early: %d\n%s", code, s.out)
 	}
 }
 
 // If a site goes down during a pull, the pull fails, even if only a few pages were left to fetch.
 // The mirror keeps what was fetched, and the next pull fetches the rest.
 func TestPullCutOff(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	var down atomic.Bool
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch site := "http://" + r.Host; {
@@ -131,7 +131,7 @@ func TestPullCutOff(t *testing.T) {
 // the address of the feed; every other way reports that no page belongs to the site. The
 // mirror loses nothing.
 func TestPullWrongHost(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel() // the test mostly waits
 	s := serve(t, copySite(t, "handbook"))
 	other := strings.Replace(s.url, "127.0.0.1", "localhost", 1)
 	mirror := filepath.Join(t.TempDir(), "mirror.db")

@@ -63,7 +63,7 @@ http {
 		write(t, file, fmt.Sprintf("{\n\tadmin 127.0.0.1:%s\n\tauto_https off\n}\n\nhttp://%s {\n\treverse_proxy %s\n}\n", testkit.FreePort(t), host, strings.TrimSuffix(behind, "/")))
 		args = []string{"run", "--config", file, "--adapter", "caddyfile"}
 	}
-	cmd := exec.Command(binary, args...) //nolint:noctx // it ends below
+	cmd := exec.Command(binary, args...) //nolint:noctx // the program is stopped below
 	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+root, "XDG_CONFIG_HOME="+root)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestRealUp(t *testing.T) {
 			if code != -1 || len(u.Applied) != 1 || u.Dashboard != url+"millrace/" {
 				t.Fatalf("exit %d: %+v\n%s", code, u.Report, u.errs)
 			}
-			t.Logf("up to the end of the check: %.1f s", time.Since(start).Seconds())
+			t.Logf("time until the end of the check: %.1f s", time.Since(start).Seconds())
 			if code, h, body := get(t, url, "Accept", "text/markdown"); code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "text/markdown") || !strings.Contains(h.Get("Vary"), "Accept") {
 				t.Errorf("%d %v %.200s", code, h, body)
 			}
@@ -256,6 +256,6 @@ func TestRealUpSystemd(t *testing.T) {
 		t.Errorf("undo: exit %d\n%s%s", code, out, errs)
 	}
 	if left, err := filepath.Glob(root + "/*"); err != nil || len(left) > 0 {
-		t.Errorf("left: %v %q", err, left)
+		t.Errorf("remaining files: %v %q", err, left)
 	}
 }

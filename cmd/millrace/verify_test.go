@@ -29,7 +29,7 @@ func verified(t *testing.T, exit int, args ...string) verify.Report {
 	return r
 }
 
-// Verify finds damage in a store and its artifacts. What it removes comes back.
+// Verify finds damage in a store and its artifacts. Removed data is created again.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	site, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db")
@@ -108,7 +108,7 @@ func TestVerify(t *testing.T) {
 		if err := c.damage(); err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the first changes nothing
+		for range 2 { // the first run changes nothing
 			r := verified(t, exitFailure, file)
 			if r.Damaged < c.min || r.Removed != 0 || slices.ContainsFunc(r.Damage, func(d verify.Damage) bool { return d.Kind != c.kind || d.Name == "" }) {
 				t.Errorf("%s: %+v", c.name, r)
@@ -122,10 +122,11 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: published again: %+v, before %+v", c.name, r, before)
 		}
 		if after := contents(); !maps.Equal(after, original) {
-			t.Errorf("%s: other contents of %d pages", c.name, len(after))
+			t.Errorf("%s: the contents of %d pages differ", c.name, len(after))
 		}
 	}
-	// What no edition has: a version that a client holds, a document coded against it, and a chunk.
+	// Artifacts that no edition contains: a version that a client has, a document coded against
+	// it, and a chunk.
 	held := []byte(strings.Repeat("held by a client", 99))
 	id := dcz.Sum(held)
 	coded, err := new(dcz.Encoder).Encode(held, id, slices.Concat(held, []byte("and what is new")))
@@ -151,7 +152,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is still there", name)
+			t.Errorf("%s still exists", name)
 		}
 		write(t, name, content)
 	}

@@ -80,7 +80,7 @@ func edit(t *testing.T, dir, old, now string) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(html), old) {
-		t.Fatalf("the page does not say %q", old)
+		t.Fatalf("the page does not contain %q", old)
 	}
 	write(t, name, strings.Replace(string(html), old, now, 1))
 }
@@ -95,8 +95,8 @@ func TestWatch(t *testing.T) {
 	s := serve(t, dir, "--config", conf)
 	w := watch(t, s.url, "--store", mirror, "--content", "text", "--log-level", "debug")
 	eventually(t, "all pages are reported", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
-	// The pull after the stream opens stores its position. Then only an edit causes
-	// another pull.
+	// The pull after the opening of the stream stores its position. After that, only an edit
+	// causes another pull.
 	eventually(t, "a pull after the stream was opened", func() bool {
 		_, after, opened := strings.Cut(w.out.String(), "/openfeeder/events status=200")
 		return opened && strings.Contains(after, " next_pull=")
@@ -181,8 +181,8 @@ func (h *hook) answer(status int) {
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// A webhook receives the same changes as standard output, including those that it missed, and
-// none twice.
+// A webhook receives the same changes as standard output, including those that it missed, and each
+// only once.
 func TestWatchWebhook(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -224,7 +224,7 @@ func TestWatchWebhook(t *testing.T) {
 	env := map[string]string{"HOME": t.TempDir(), "MILLRACE_WEBHOOK_SECRET": hookSecret}
 	other := strings.Replace(args[4], "/in", "/other", 1)
 	w = watchAs(t, env, s.url, "--store", mirror, "--webhook", other, "--min-interval", "1s", "--max-interval", "1s", "--log-level", "debug")
-	eventually(t, "the end of the posts is logged", func() bool { return strings.Contains(w.out.String(), " code=not-found") })
+	eventually(t, "the end of the delivery is logged", func() bool { return strings.Contains(w.out.String(), " code=not-found") })
 	before, _ := h.state()
 	pulls := strings.Count(w.out.String(), " next_pull=")
 	eventually(t, "the mirror is still updated", func() bool { return strings.Count(w.out.String(), " next_pull=") > pulls })
@@ -271,8 +271,8 @@ func TestWatchUsage(t *testing.T) {
 	}
 }
 
-// Two watches of one mirror share the work: one of them prints each change, also after the
-// other has ended.
+// Two watches of one mirror share the work: one of them prints each change, even after the other
+// has ended.
 func TestWatchTwice(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -319,7 +319,7 @@ func TestWatchSkips(t *testing.T) {
 	dir := copySite(t, "handbook")
 	edit(t, dir, "Alderford is a mill", `<a href="/gone/">Alderford</a> is a mill`)
 	w := watch(t, serve(t, dir).url, "--store", filepath.Join(t.TempDir(), "m.db"), "--via", "crawl")
-	eventually(t, "the page that is gone is in the log", func() bool { return strings.Contains(w.out.String(), "code=http-404") })
+	eventually(t, "the deleted page is logged", func() bool { return strings.Contains(w.out.String(), "code=http-404") })
 }
 
 // A site that is down blocks no other site and does not end the watch.
@@ -381,7 +381,7 @@ func TestKillWatch(t *testing.T) {
 			t.Errorf("%d pages are reported; /about/ says\n%s", len(pages), pages[s.url+"about/"])
 		}
 		again := len(events) - len(times)
-		if t.Logf("%d changes reported, %d of them again", len(events), again); again > twice {
+		if t.Logf("%d changes reported, %d of them repeated", len(events), again); again > twice {
 			t.Errorf("%d changes are repeated: %v", again, times)
 		}
 	}
@@ -438,10 +438,10 @@ func TestKillWatch(t *testing.T) {
 		t.Fatal("the watch has ended by itself")
 	}
 	if _, got := h.state(); len(got) != 14 {
-		t.Errorf("%d changes were posted by the one that was killed", len(got))
+		t.Errorf("the killed process posted %d changes", len(got))
 	}
 	c = start(nil, "--webhook", killer.URL)
-	eventually(t, "all is acknowledged", func() bool { asked, _ := h.state(); return asked == 2 })
+	eventually(t, "all changes are acknowledged", func() bool { asked, _ := h.state(); return asked == 2 })
 	time.Sleep(200 * time.Millisecond)
 	_ = c.Process.Kill()
 	_ = c.Wait()
@@ -467,7 +467,7 @@ func TestWatchPipe(t *testing.T) {
 	_ = w.Close()
 }
 
-// watch obeys Retry-After, also after a restart.
+// watch obeys Retry-After, even after a restart.
 func TestWatchRetryAfter(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -483,13 +483,13 @@ func TestWatchRetryAfter(t *testing.T) {
 		if i == 0 {
 			eventually(t, "the pull has failed", func() bool { return strings.Contains(w.out.String(), " code=") })
 			if !strings.Contains(w.out.String(), "next_pull=2h0m") {
-				t.Errorf("it is asked again too soon:\n%s", w.out)
+				t.Errorf("the site is requested again too early:\n%s", w.out)
 			}
 		}
 		before := asked.Load()
 		time.Sleep(1500 * time.Millisecond)
 		if w.stop(); asked.Load() != before {
-			t.Errorf("run %d: %d requests more:\n%s", i, asked.Load()-before, w.out)
+			t.Errorf("run %d: %d more requests:\n%s", i, asked.Load()-before, w.out)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func newCompressor(t *testing.T) *compressor {
 	return c
 }
 
-// before puts the proxy in front of a server that uses the proxy's address as its base.
+// before runs the proxy in front of a server that uses the address of the proxy as its base.
 func (c *compressor) before(t *testing.T, source string) {
 	t.Helper()
 	listen := "127.0.0.1:" + testkit.FreePort(t)
@@ -139,16 +139,16 @@ func TestUnconfirmed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r, code := tryPull(t, c.URL, file, "--via", via); code != 0 || r.Unconfirmed != 1 || asked.Load() != 2 || r.SkippedN != 0 {
-			t.Errorf("%s: spoilt: exit %d, %d unconfirmed after %d requests", via, code, r.Unconfirmed, asked.Load())
+			t.Errorf("%s: damaged: exit %d, %d unconfirmed after %d requests", via, code, r.Unconfirmed, asked.Load())
 		}
 		if n := marked(); n != 1 {
 			t.Errorf("%s: %d pages are marked", via, n)
 		}
 		if r, code := tryPull(t, c.URL, file, "--via", via); code != 0 || r.Unconfirmed != 0 || r.Requests != 1 {
-			t.Errorf("%s: nothing new: exit %d, %d unconfirmed, %d requests", via, code, r.Unconfirmed, r.Requests)
+			t.Errorf("%s: without changes: exit %d, %d unconfirmed, %d requests", via, code, r.Unconfirmed, r.Requests)
 		}
 		if n := marked(); n != 1 {
-			t.Errorf("%s: %d pages are marked after a pull that brought nothing", via, n)
+			t.Errorf("%s: %d pages are marked after a pull without changes", via, n)
 		}
 		w := watch(t, c.URL, "--store", file, "--via", via)
 		eventually(t, "the page is reported", func() bool {
@@ -163,7 +163,7 @@ func TestUnconfirmed(t *testing.T) {
 			return r.Updated == 1 && r.Unconfirmed == 0
 		})
 		if n := marked(); n != 0 {
-			t.Errorf("%s: the page is confirmed, and %d are marked", via, n)
+			t.Errorf("%s: the page is confirmed, but %d pages are marked", via, n)
 		}
 	}
 }

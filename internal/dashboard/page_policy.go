@@ -38,14 +38,14 @@ type policyText struct{ Path, Text string }
 // policyField is one member of a policy.
 type policyField struct {
 	Name      string
-	Says      string // value as text; "" = not set
+	Value      string // value as text; "" = not set
 	Published []publishedField
 }
 
 // publishedField is one member of the policy, as published by a protocol.
 type publishedField struct {
 	Protocol string
-	Says     string // "" = the protocol does not carry it
+	Value     string // "" = the protocol does not carry it
 }
 
 // publishedPolicy is the policy that a reader of one protocol gets.
@@ -159,14 +159,14 @@ func (p *policyPage) compare() {
 		return
 	}
 	for _, m := range policyMembers {
-		f := policyField{Name: m.name, Says: m.says(p.Policy)}
-		any := f.Says != ""
+		f := policyField{Name: m.name, Value: m.value(p.Policy)}
+		any := f.Value != ""
 		for _, h := range p.Published {
-			says := ""
+			value := ""
 			if h.Policy != nil {
-				says = m.says(h.Policy)
+				value = m.value(h.Policy)
 			}
-			f.Published = append(f.Published, publishedField{h.Protocol, says})
+			f.Published = append(f.Published, publishedField{h.Protocol, value})
 		}
 		if any {
 			p.Fields = append(p.Fields, f)
@@ -177,7 +177,7 @@ func (p *policyPage) compare() {
 // policyMembers are the members of a policy, formatted.
 var policyMembers = []struct {
 	name string
-	says func(*millrace.Policy) string
+	value func(*millrace.Policy) string
 }{
 	{"Search", func(p *millrace.Policy) string { return permission(p, millrace.Search) }},
 	{"AI answers", func(p *millrace.Policy) string { return permission(p, millrace.AIInput) }},

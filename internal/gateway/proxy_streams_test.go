@@ -220,7 +220,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(w, "heard "+line)
+			_, _ = io.WriteString(w, "received "+line)
 			_ = http.NewResponseController(w).Flush()
 		}
 	}))
