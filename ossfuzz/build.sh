@@ -1,6 +1,6 @@
 #!/bin/bash -eu
-# Builds all fuzz targets for OSS-Fuzz, in its image base-builder-go. A target that its compiler does not accept is named and
-# left out; the others are built.
+# Builds all fuzz targets for OSS-Fuzz, in its image base-builder-go. If its compiler rejects a target, the script names and
+# omits that target, and builds the others.
 cd "$SRC/millrace"
 
 # The compiler overlays a file of GOROOT, which Go forbids inside the module cache, where newer toolchains are.
@@ -11,8 +11,8 @@ if [[ $root == "$(go env GOMODCACHE)"/* ]]; then
 	export GOROOT=/tmp/goroot PATH=/tmp/goroot/bin:$PATH GOTOOLCHAIN=local
 fi
 
-# compile_native_go_fuzzer_v2 searches all folders below a package for the name, and refuses names that begin alike. This calls
-# what it calls then.
+# compile_native_go_fuzzer_v2 searches all folders below a package for the name, and refuses names with a common beginning. So
+# this script calls the function that compile_native_go_fuzzer_v2 itself calls.
 . "$(dirname "$(command -v compile_native_go_fuzzer_v2)")/go_utils.sh"
 module=$(go list -m)
 ossfuzz/targets.sh | while read -r dir function; do

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A real Caddy over a folder, on loopback:
+# Runs a real Caddy on loopback, which serves a folder:
 #
-#   caddy.sh --html HTML [--site URL] [--snippet FILE] [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
-#   caddy.sh stop FOLDER                                                      ends what it has started
+#   caddy.sh --html HTML [--site URL] [--snippet FILE] [--port PORT] FOLDER   starts it in FOLDER, and prints the URL of the home page
+#   caddy.sh stop FOLDER                                                      stops it
 #
-# HTML is a folder that millrace build has made, with the snippet that lies in it, unless --snippet names that of
-# millrace alongside. With --site, what it serves is another server's, to which it passes everything on.
-# FOLDER is a new or empty one, for its configuration, logs and ids. It needs Debian's caddy.
+# HTML is a folder that millrace build has written, with its snippet, unless --snippet names the snippet of
+# millrace alongside. With --site, Caddy passes all requests on to another server.
+# FOLDER is a new or empty folder for the configuration, logs and process ids. The script needs Debian's caddy.
 set -euo pipefail
 # shellcheck source=testdata/real/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
@@ -26,7 +26,7 @@ begin "$@"
 need caddy caddy
 above="" inside="import $html/.millrace/Caddyfile" serves=file_server
 [ -z "$snippet" ] || above="import $snippet" inside="import millrace"
-[ -n "$snippet" ] || [ -f "$html/.millrace/Caddyfile" ] || die "$html is no build"
+[ -n "$snippet" ] || [ -f "$html/.millrace/Caddyfile" ] || die "$html was not written by millrace build"
 [ -z "$site" ] || serves="reverse_proxy ${site%/}"
 
 cat >"$folder/Caddyfile" <<CONF

@@ -1,5 +1,5 @@
-# What the scripts of this folder share; they read it with ".". A script has its processes write their ids to
-# $folder/*.pid, so that stop ends just those.
+# Functions that the scripts of this folder share; they read this file with ".". The processes of a script write their ids to
+# $folder/*.pid, so that stop ends only these processes.
 
 PATH=$PATH:/usr/sbin
 
@@ -8,25 +8,25 @@ die() {
 	exit 1
 }
 
-# absent says what is to be installed. Its status, 3, tells that from a failure.
+# absent prints what must be installed. Its exit status, 3, distinguishes this from a failure.
 absent() {
-	echo "${0##*/}: there is no $1: apt-get install --no-install-recommends $2" >&2
+	echo "${0##*/}: $1 not found; run apt-get install --no-install-recommends $2" >&2
 	exit 3
 }
 
-# need TOOL PACKAGE wants a command.
+# need TOOL PACKAGE exits unless a command is installed.
 need() {
 	command -v "$1" >/dev/null || absent "$1" "$2"
 }
 
-# stop ends the processes whose ids are in a folder, if they still are what they were: they name the folder.
+# stop ends the processes whose ids are in a folder, if their command lines still contain the folder.
 stop() {
 	local file pid
 	for file in "$1"/*.pid; do
 		[ -s "$file" ] || continue
 		pid=$(cat "$file")
 		if { tr '\0' ' ' <"/proc/$pid/cmdline"; } 2>/dev/null | grep -qF "$1"; then
-			# Workers of PHP are children that outlive their parent.
+			# The workers of PHP are child processes that outlive their parent.
 			kill $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null || true
 			for _ in $(seq 100); do
 				kill -0 "$pid" 2>/dev/null || break
@@ -37,14 +37,14 @@ stop() {
 	done
 }
 
-# begin reads the arguments: "stop FOLDER" ends here; else $folder is there and empty, and $port is free.
+# begin reads the arguments. It runs "stop FOLDER" and exits; otherwise, it sets $folder to an empty folder and $port to a free port.
 begin() {
 	if [ "${1-}" = stop ]; then
 		[ -d "${2:?a folder}" ] || exit 0
 		stop "$(cd "$2" && pwd)"
 		exit
 	fi
-	[ $# = 1 ] || [ $# = 2 ] || die "want FOLDER [PORT], or stop FOLDER"
+	[ $# = 1 ] || [ $# = 2 ] || die "usage: FOLDER [PORT], or stop FOLDER"
 	mkdir -p "$1"
 	folder=$(cd "$1" && pwd)
 	[ -z "$(ls -A "$folder")" ] || die "$folder is not empty"
@@ -54,17 +54,17 @@ begin() {
 		port=$(free_port)
 	fi
 	home=http://127.0.0.1:$port/
-	exec 9>&2 # where the reason goes, wherever a command writes to when it fails
+	exec 9>&2 # the reason of a failure is printed here, even if a command writes elsewhere
 	trap '[ $? = 0 ] || failed' EXIT
 }
 
-# failed ends what has been started, and shows why.
+# failed stops the started processes, and prints the reason.
 failed() {
 	stop "$folder"
 	tail -n 20 "$folder"/*.log >&9 2>/dev/null || true
 }
 
-# free_port finds a port on which nobody listens.
+# free_port prints a port on which no process listens.
 free_port() {
 	local p
 	for _ in $(seq 100); do
@@ -74,10 +74,10 @@ free_port() {
 			return
 		fi
 	done
-	die "there is no free port"
+	die "no free port found"
 }
 
-# serve_nginx serves a folder; $in_http and $in_server are more for those blocks. Its workers are whoever calls: a scratch folder is often closed to others.
+# serve_nginx serves a folder. $in_http and $in_server are added to these blocks. Its workers run as the caller, because other users often cannot read a scratch folder.
 serve_nginx() {
 	local user=""
 	[ "$(id -u)" != 0 ] || user="user root;"
@@ -113,7 +113,7 @@ CONF
 	echo $! >"$folder/nginx.pid"
 }
 
-# ready waits until the home page is there, and prints its URL.
+# ready waits until the home page is served, and prints its URL.
 ready() {
 	for _ in $(seq 200); do
 		if curl -m 10 -sfo /dev/null "$home"; then
@@ -123,5 +123,5 @@ ready() {
 		kill -0 "$(cat "$folder"/*.pid | tail -n 1)" 2>/dev/null || break
 		sleep 0.1
 	done
-	die "the site does not answer"
+	die "the site does not respond"
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A site that Hugo has built, served by nginx on loopback: 65 pages in sections, with tags, paged lists, feeds, a sitemap,
-# aliases, drafts and a page of tomorrow.
+# Serves a site that Hugo has built, with nginx on loopback: 65 pages in sections, with tags, paged lists, feeds, a sitemap,
+# aliases, drafts and a page with a future date.
 #
-#   hugo.sh FOLDER [PORT]   sets it up in FOLDER, and prints the URL of its home
-#   hugo.sh build FOLDER    builds it anew from FOLDER/source, whose content may have been edited
-#   hugo.sh stop FOLDER     ends what it has started
+#   hugo.sh FOLDER [PORT]   starts it in FOLDER, and prints the URL of the home page
+#   hugo.sh build FOLDER    builds the site again from FOLDER/source, whose content may have been edited
+#   hugo.sh stop FOLDER     stops it
 #
-# FOLDER is a new or empty one; the Markdown is in FOLDER/source/content, the site in FOLDER/site. PORT is a free one if it
-# is 0 or left out. It needs Debian's hugo and nginx-light.
+# FOLDER is a new or empty folder. The Markdown is in FOLDER/source/content, the site in FOLDER/site. If PORT is 0 or
+# omitted, it is a free port. The script needs Debian's hugo and nginx-light.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=testdata/real/common.bash

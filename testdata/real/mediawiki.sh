@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A real MediaWiki in a scratch folder, on loopback, with SQLite: 85 pages in the main name space and in those of
-# categories, talk and projects, redirects, a protected page and one that was deleted.
+# Runs a real MediaWiki in a scratch folder, on loopback, with SQLite: 85 pages in the main namespace and in those of
+# categories, talk and projects, with redirects, a protected page and a deleted page.
 #
-#   mediawiki.sh [--no-robots] FOLDER [PORT]   sets it up in FOLDER, and prints the URL of its home
-#   mediawiki.sh edit FOLDER TITLE             writes what stands on the standard input to a page
+#   mediawiki.sh [--no-robots] FOLDER [PORT]   starts it in FOLDER, and prints the URL of the home page
+#   mediawiki.sh edit FOLDER TITLE             writes standard input to a page
 #   mediawiki.sh delete FOLDER TITLE           deletes a page
-#   mediawiki.sh stop FOLDER                   ends what it has started
+#   mediawiki.sh stop FOLDER                   stops it
 #
-# FOLDER is a new or empty one. PORT is a free one if it is 0 or left out. With --no-robots there is no robots.txt, and each
-# page leads to a dozen of histories, editors and permanent links. It needs Debian's mediawiki, php-cli, php-sqlite3,
+# FOLDER is a new or empty folder. If PORT is 0 or omitted, it is a free port. With --no-robots, there is no robots.txt, and each
+# page has a dozen links to histories, editors and old revisions. The script needs Debian's mediawiki, php-cli, php-sqlite3,
 # php-xml, php-mbstring and php-intl.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -18,7 +18,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/words.bash"
 program=/usr/share/mediawiki
 
-# mw runs one of MediaWiki's maintenance scripts.
+# mw runs a maintenance script of MediaWiki.
 mw() {
 	MW_CONFIG_FILE=$folder/LocalSettings.php php -d error_reporting=22527 "$program/maintenance/$1.php" "${@:2}"
 }
@@ -142,7 +142,7 @@ page "A mistake" <<<"This page was a mistake, and has been deleted."
 if [ $robots = 1 ]; then
 	printf 'User-agent: *\nDisallow: /index.php\nDisallow: /api.php\nDisallow: /wiki/Special:\n' >"$folder/robots.txt"
 fi
-# The paths that a web server's configuration maps: /wiki/TITLE, and files.
+# The paths that the configuration of a web server maps: /wiki/TITLE, and files.
 cat >"$folder/router.php" <<PHP
 <?php
 \$path = parse_url(\$_SERVER['REQUEST_URI'], PHP_URL_PATH);

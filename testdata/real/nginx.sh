@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A real nginx over a folder of HTML, on loopback, with ETag and gzip:
+# Runs a real nginx on loopback, which serves a folder of HTML with ETag and gzip:
 #
-#   nginx.sh [--html HTML|--site URL] [--build|--plain] [--snippet FILE] [--port PORT] FOLDER   sets it up in FOLDER, and prints the URL of its home
-#   nginx.sh stop FOLDER                                                                        ends what it has started
+#   nginx.sh [--html HTML|--site URL] [--build|--plain] [--snippet FILE] [--port PORT] FOLDER   starts it in FOLDER, and prints the URL of the home page
+#   nginx.sh stop FOLDER                                                                        stops it
 #
-# With --build, HTML is a folder that millrace build has made, whose snippets are a part of the configuration.
-# With --plain, nginx is as it comes: neither gzip nor a character set.
-# With --snippet, the server includes FILE. With --site, what it serves is another server's, to which it passes everything on.
-# FOLDER is a new or empty one, for its configuration, logs and ids. PORT is a free one if it is 0 or left out. HTML is the
-# folder to serve: PostgreSQL's manual if it is left out. It needs Debian's nginx-light; the manual is postgresql-doc-15.
+# With --build, HTML is a folder that millrace build has written, and its snippets are part of the configuration.
+# With --plain, nginx has its default settings: neither gzip nor a character set.
+# With --snippet, the server includes FILE. With --site, nginx passes all requests on to another server.
+# FOLDER is a new or empty folder for the configuration, logs and process ids. If PORT is 0 or omitted, it is a free port. HTML is the
+# folder to serve, by default PostgreSQL's manual. The script needs Debian's nginx-light; the manual is in postgresql-doc-15.
 set -euo pipefail
 # shellcheck source=testdata/real/common.bash
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A real WordPress in a scratch folder, on loopback, with a MariaDB of its own:
+# Runs a real WordPress in a scratch folder, on loopback, with its own MariaDB:
 #
-#   wordpress.sh [--subfolder] [--no-rest] [--plain] [--pages N] [--home URL] FOLDER   sets it up, and prints the URL of its home
-#   wordpress.sh wp FOLDER COMMAND [ID]                                   runs wordpress/wp.php, see there
-#   wordpress.sh stop FOLDER                                              ends what it has started
+#   wordpress.sh [--subfolder] [--no-rest] [--plain] [--pages N] [--home URL] FOLDER   starts it, and prints the URL of the home page
+#   wordpress.sh wp FOLDER COMMAND [ID]                                   runs wordpress/wp.php; see that file
+#   wordpress.sh stop FOLDER                                              stops it
 #
-# --subfolder puts it under /blog/, --no-rest has its REST API refuse everybody, --plain gives it links such as /?p=1,
-# --pages sets how many posts it has (300). With --home, its pages have that address, where another server passes on what
-# it is asked to the URL that is printed. It needs Debian's wordpress, mariadb-server, php-cli and php-mysql.
+# --subfolder installs it under /blog/, --no-rest makes its REST API refuse all clients, --plain uses links such as /?p=1,
+# and --pages sets the number of posts (default: 300). With --home, its pages have that address, at which another server passes
+# requests on to the printed URL. The script needs Debian's wordpress, mariadb-server, php-cli and php-mysql.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -17,26 +17,26 @@ die() {
 	exit 1
 }
 
-# absent says what is to be installed. Its status, 3, tells that from a failure.
+# absent prints what must be installed. Its exit status, 3, distinguishes this from a failure.
 absent() {
-	echo "wordpress.sh: there is no $1: apt-get install --no-install-recommends wordpress mariadb-server php-cli php-mysql" >&2
+	echo "wordpress.sh: $1 not found; run apt-get install --no-install-recommends wordpress mariadb-server php-cli php-mysql" >&2
 	exit 3
 }
 
-# A data base does not run as root; neither should a web server.
+# A database server refuses to run as root, and a web server should not run as root.
 as=()
 if [ "$(id -u)" = 0 ]; then
 	as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
 fi
 
-# stop ends the processes whose ids are in the folder, if they still are what they were.
+# stop ends the processes whose ids are in the folder, if they are still the same processes.
 stop() {
 	local file pid
 	for file in "$1"/php.pid "$1"/mariadb.pid; do
 		[ -s "$file" ] || continue
 		pid=$(cat "$file")
 		if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$1"; then
-			# PHP's workers are children, and outlive their parent.
+			# The workers of PHP are child processes that outlive their parent.
 			kill $(ps -o pid= --ppid "$pid") "$pid" 2>/dev/null || true
 			for _ in $(seq 100); do
 				kill -0 "$pid" 2>/dev/null || break
@@ -47,7 +47,7 @@ stop() {
 	done
 }
 
-# wp runs the helper with the site's WordPress.
+# wp runs the helper in the WordPress of the site.
 wp() {
 	local folder=$1
 	shift
@@ -80,7 +80,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ $# = 1 ] || die "want one folder"
+[ $# = 1 ] || die "usage: wordpress.sh [options] FOLDER"
 for tool in mariadbd mariadb-install-db mariadb php curl; do
 	command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || absent "$tool"
 done
@@ -97,9 +97,9 @@ mkdir -p "$www/wp-content/mu-plugins" "$www/wp-content/themes/mill" "$folder/db"
 [ ${#as[@]} = 0 ] || chown nobody:nogroup "$folder/db" "$folder/tmp"
 trap 'stop "$folder"; tail -n 20 "$folder"/tmp/*.log >&2 || true' ERR
 
-# The data base, with a socket and no port.
+# The database, with a socket and without a port.
 "${as[@]}" mariadb-install-db --no-defaults --datadir="$folder/db" --auth-root-authentication-method=normal \
-	--skip-test-db >"$folder/tmp.log" 2>&1 || { cat "$folder/tmp.log" >&2; die "mariadb-install-db has failed"; }
+	--skip-test-db >"$folder/tmp.log" 2>&1 || { cat "$folder/tmp.log" >&2; die "mariadb-install-db failed"; }
 "${as[@]}" mariadbd --no-defaults --datadir="$folder/db" --socket="$folder/db/s" --skip-networking --skip-grant-tables \
 	--innodb-flush-log-at-trx-commit=0 --innodb-buffer-pool-size=32M --performance-schema=off --skip-log-bin \
 	--log-error="$folder/tmp/mariadb.log" --pid-file="$folder/db/pid" </dev/null >/dev/null 2>&1 &
@@ -108,9 +108,9 @@ for _ in $(seq 200); do
 	mariadb --no-defaults --connect-timeout=5 --socket="$folder/db/s" -e 'CREATE DATABASE wordpress CHARACTER SET utf8mb4' 2>/dev/null && break
 	sleep 0.1
 done
-mariadb --no-defaults --connect-timeout=5 --socket="$folder/db/s" -e 'USE wordpress' || die "MariaDB does not answer"
+mariadb --no-defaults --connect-timeout=5 --socket="$folder/db/s" -e 'USE wordpress' || die "MariaDB does not respond"
 
-# The program, without what only browsers need.
+# The program, without the files that only browsers need.
 tar -C $source -h --exclude=./.htaccess --exclude=./wp-config.php --exclude=./wp-content --exclude=./wp-includes/js \
 	--exclude=./wp-includes/images --exclude=./wp-admin/css --exclude=./wp-admin/js --exclude=./wp-admin/images -cf - . |
 	tar -C "$www" --no-same-owner -xf -
@@ -159,5 +159,5 @@ for _ in $(seq 200); do
 	curl -m 10 -sfo /dev/null "$home" && break
 	sleep 0.1
 done
-curl -m 10 -sfo /dev/null "$home" || die "the site does not answer"
+curl -m 10 -sfo /dev/null "$home" || die "the site does not respond"
 echo "$home"

@@ -1,4 +1,4 @@
-# What the sites of this folder say: 16 subjects, each with three pages of its own. Read with ".".
+# The content of the test sites: 16 subjects, with three pages each. Read this file with ".".
 
 subjects=(
 	"Overshot wheel|wheels|The water falls on the wheel from above and fills its buckets, whose weight turns it."
@@ -25,7 +25,7 @@ aspects=(
 	"Figures|We have measured it for three summers, in the morning and in the evening, and put the middle value down here."
 )
 
-# each COMMAND calls it with the subject, its group, its sentence and its number, for every subject.
+# each COMMAND calls the command for every subject, with the subject, its group, its sentence and its number.
 each() {
 	local i s group text
 	for i in "${!subjects[@]}"; do
@@ -34,7 +34,7 @@ each() {
 	done
 }
 
-# each_aspect COMMAND SUBJECT NUMBER calls it with the subject, its number, the aspect, and the words of the page.
+# each_aspect COMMAND SUBJECT NUMBER calls the command with the subject, its number, the aspect, and the words of the page.
 each_aspect() {
 	local i a text
 	for i in "${!aspects[@]}"; do

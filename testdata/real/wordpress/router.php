@@ -1,5 +1,5 @@
 <?php
-// The web server's rules: a file is served or run, anything else is WordPress's.
+// The rules of the web server: it serves or runs files, and passes all other paths to WordPress.
 $path = rawurldecode(parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH) ?: '/');
 $file = $_SERVER['DOCUMENT_ROOT'] . $path;
 if (is_file($file) || $path === '/' && is_file($file . 'index.html')) {

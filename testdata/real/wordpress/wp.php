@@ -1,13 +1,13 @@
 <?php
 // php wp.php WP-LOAD COMMAND [ID]
 //
-//   install   fills an empty WordPress with the site of the tests
-//   list      one line of each post, as JSON: id, type, status, protected, link, title, secret
-//   edit trash restore rename protect publish draft touch   do that to the post ID
+//   install   fills an empty WordPress with the test site
+//   list      one line for each post, as JSON: id, type, status, protected, link, title, secret
+//   edit trash restore rename protect publish draft touch   perform the action on the post ID
 //   add       publishes another post, and prints its id
 //   flood     publishes 120 more posts
 //
-// secret is a word that stands nowhere else than in a post that nobody may see.
+// secret is a word that occurs only in a private post.
 
 [, $load, $command] = $argv;
 $id = (int) ($argv[3] ?? 0);
@@ -51,7 +51,7 @@ function block(string $name, string $html, bool $marked): string {
 	return $marked ? "<!-- wp:$name -->\n$html\n<!-- /wp:$name -->\n\n" : "$html\n\n";
 }
 
-// content gives the text of a post: as the block editor leaves it, or as the one before it did.
+// content returns the text of a post in the form of the block editor, or in that of the classic editor.
 function content(bool $marked): string {
 	$p = fn(string $s) => block('paragraph', $marked ? "<p>$s</p>" : $s, $marked);
 	$out = $p(paragraph()) . $p('See the <a href="https://mill.example/' . mt_rand(1, 99) . '">' . words(2) . '</a> &amp; the <strong>' . words(1) . '</strong>.');
@@ -82,7 +82,7 @@ function content(bool $marked): string {
 	return $out;
 }
 
-// add makes one post, with a secret if nobody may see it.
+// add creates a post, with a secret if the post is private.
 function add(array $post): int {
 	static $n = 0;
 	$n++;
@@ -111,7 +111,7 @@ function add(array $post): int {
 	return $id;
 }
 
-// age makes posts look as if they had been written long ago, each at a time of its own.
+// age dates posts back, each to a different time.
 function age(): void {
 	global $wpdb;
 	$wpdb->query("UPDATE $wpdb->posts SET post_modified_gmt = '2024-01-01' + INTERVAL ID MINUTE, post_modified = '2024-01-01' + INTERVAL ID + 120 MINUTE");
@@ -223,7 +223,7 @@ switch ($command) {
 		update($id, ['post_status' => 'draft']);
 		break;
 	case 'publish':
-		// As the clock does with a scheduled post: its modified date stands.
+		// Like the publication of a scheduled post, which keeps its modified date.
 		wp_publish_post($id);
 		break;
 	case 'trash':
