@@ -117,8 +117,8 @@ func (w *world) await(saved time.Time, pages map[string]*millrace.Page, n int) {
 	}
 }
 
-// samePages returns the difference of two sets of pages except for their dates, or "" if there is
-// none.
+// samePages returns the difference of two sets of pages except for their dates, or "" if they
+// are equal.
 func samePages(want, got map[string]*millrace.Page) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, "Version", "Modified", "Known"))
 }
