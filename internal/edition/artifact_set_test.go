@@ -103,8 +103,9 @@ func listed(t *testing.T, s *Server) []string {
 func TestArtifactSet(t *testing.T) {
 	now := epochStart.Truncate(time.Hour).Add(time.Minute)
 	site, proto, dir := newMemSite(20), &artifactProtocol{}, newArtifacts()
-	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
+	o := &Options{Now: func() time.Time { return now }}
 	s := serverIn(t, site, proto, dir, o)
+	s.grace = time.Nanosecond
 	publish(t, s)
 	first := listed(t, s)
 	if len(first) != 3 || proto.made != 1 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -14,13 +15,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// grace is the default of Options.Grace.
-const grace = 5 * time.Minute
-
 const (
+	// grace is the time for which the artifacts of a superseded edition are kept after the last
+	// response with them has ended.
+	grace = time.Minute
 	// unknownFor is the time for which artifacts that no edition has named are kept, in multiples of
 	// the grace period. The edition for which they are made may take long to build.
-	unknownFor = 24
+	unknownFor = 120
 	// renewals is the number of times per grace period at which a process renews the superseded
 	// artifacts that it still needs.
 	renewals = 5
@@ -202,7 +203,11 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 				return nil
 			}
 			for info, err := range s.artifacts.List(ctx, "") {
-				if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= unknownFor*s.grace {
+				age := unknownFor * s.grace
+				if strings.HasPrefix(info.Name, dczPrefix) {
+					age = s.grace // no edition waits for it
+				}
+				if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= age {
 					err = s.artifacts.Delete(ctx, info.Name)
 				}
 				if err != nil {

@@ -66,7 +66,8 @@ func TestBatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := tall()
 			store := &batchedStore{Store: newArtifacts(), t: t, kept: make(chan string, 100)}
-			s := serverIn(t, site, proto, store, &Options{Grace: time.Nanosecond})
+			s := serverIn(t, site, proto, store, nil)
+			s.grace = time.Nanosecond
 			publish(t, s)
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})

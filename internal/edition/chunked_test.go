@@ -278,7 +278,7 @@ func TestCollectChunks(t *testing.T) {
 		}
 		return stored(t, s)
 	}
-	if got := collect(grace - time.Minute); !slices.Equal(got, second) {
+	if got := collect(grace - time.Second); !slices.Equal(got, second) {
 		t.Errorf("%d of %d artifacts remain within the grace period", len(got), len(second))
 	}
 	if got := collect(grace + time.Minute); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {

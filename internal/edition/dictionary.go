@@ -32,9 +32,10 @@ import (
 
 // Prefixes of the names of artifacts. The ID of the dictionary follows in lower-case hex.
 const (
-	dictionaryPrefix = "dcz/bytes-"   // the dictionary
-	versionPrefix    = "dcz/version-" // a version in JSON
-	pairPrefix       = "dcz/pair-"    // a large document, coded against the dictionary
+	dczPrefix        = "dcz/"
+	dictionaryPrefix = dczPrefix + "bytes-"   // the dictionary
+	versionPrefix    = dczPrefix + "version-" // a version in JSON
+	pairPrefix       = dczPrefix + "pair-"    // a large document, coded against the dictionary
 )
 
 const (
@@ -475,7 +476,7 @@ func (s *Server) storeVersion(ctx context.Context, e *entry) (err error) {
 // needDictionaries adds to needed the artifacts of the newest dictionaries, up to maxDictionaries.
 func (s *Server) needDictionaries(ctx context.Context, now time.Time, needed map[string]bool) error {
 	var infos []artifact.Info
-	for info, err := range s.artifacts.List(ctx, "dcz/") {
+	for info, err := range s.artifacts.List(ctx, dczPrefix) {
 		if err != nil {
 			return err
 		}

@@ -43,9 +43,6 @@ type Options struct {
 	// version again. Until then, the server serves the editions that other versions
 	// publish.
 	Version string
-	// Grace is the time for which the artifacts of a superseded edition are kept after the last
-	// response with them has ended. If zero, 5 minutes.
-	Grace time.Duration
 	// Progress is called with the progress of an update of the publication from the site, in pages,
 	// and with zeros when the update ends or fails. May be nil.
 	Progress func(done, total int)
@@ -111,7 +108,7 @@ type Server struct {
 	protocols  []Protocol
 	key        string
 	version    string
-	grace      time.Duration
+	grace      time.Duration                     // constant; tests change it
 	searchView func(millrace.View) millrace.View // Options.Search, or the identity
 	signer     Signer
 	now        func() time.Time
@@ -164,7 +161,7 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	}
 	s := &Server{
 		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, searchView: o.Search,
-		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(), superseded: make(map[string]superseded),
+		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: grace, signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(), superseded: make(map[string]superseded),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), elected: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	s.dictionaries.sent = make(chan *entry, maxSent)

@@ -108,7 +108,7 @@ func (w *world) replica(i int) func(l *process) error {
 		if err != nil {
 			return err
 		}
-		o := &edition.Options{Now: func() time.Time { return members.Now().Add(w.skews[i].ahead()) }, Key: fmt.Sprint(w.items), Grace: time.Minute, Logger: w.logger(l.name)}
+		o := &edition.Options{Now: func() time.Time { return members.Now().Add(w.skews[i].ahead()) }, Key: fmt.Sprint(w.items), Logger: w.logger(l.name)}
 		artifacts, err := artifactdir.Open(dir)
 		if err != nil {
 			return err

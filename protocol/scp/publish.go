@@ -38,6 +38,7 @@ type publisher struct {
 	listItems int
 	own       PublisherOptions
 	compact   bool   // see [protocol.PublisherOptions]
+	static    bool   // see [protocol.PublisherOptions]
 	frequency string // set by tests; "" = chosen by how often the site changes
 
 	mu   sync.Mutex
@@ -55,6 +56,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 		listItems: max(1, min(cmp.Or(o.ListItems, sitemap.MaxURLs), sitemap.MaxURLs)),
 		own:       *protocol.Own[PublisherOptions](o),
 		compact:   o.Compact,
+		static:    o.Static,
 	}
 	if p.compact && p.own.Sections == nil {
 		p.own.Sections = []string{} // the collection of all pages contains the pages of all sections
@@ -95,7 +97,8 @@ const atOnce = 500
 // and the newest snapshot of each section. A replaced collection remains until its expiry time in
 // the sitemap, within limits, unless one of its pages is removed. If the pages are on another
 // origin than the documents, Artifacts generates nothing: see the package's deviations. The first
-// snapshots of a larger site are deferred. Until they exist, the sitemap only lists pages.
+// snapshots of a larger site are deferred. Until they exist, the sitemap only lists pages. A
+// collection that was replaced a short time ago is replaced again later: see [plan.early].
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
@@ -114,9 +117,9 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {
 			return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
 		}
-		return pl.period.end, nil
+		return pl.again, nil
 	}
-	if err := pl.snapshots(ctx, func(s *section) bool { return s.snapshot == nil || small && s.touched }); err != nil {
+	if err := pl.snapshots(ctx, func(s *section) bool { return s.snapshot == nil || s.touched && !pl.early(s, s.snapshot) && small }); err != nil {
 		return time.Time{}, fmt.Errorf("%s: snapshots: %w", Name, err)
 	}
 	for _, s := range pl.sections {
@@ -131,10 +134,10 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err := pl.sitemap(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}
-	return pl.period.end, nil
+	return pl.again, nil
 }
 
-// Deferred generates the snapshots of the changed sections.
+// Deferred generates the snapshots of the changed sections, unless they are too recent.
 func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
 	if foreign(v.Site()) {
 		return nil
@@ -144,7 +147,7 @@ func (p *publisher) Deferred(ctx context.Context, v millrace.View, now time.Time
 		err = pl.plan(ctx)
 	}
 	if err == nil {
-		err = pl.snapshots(ctx, func(s *section) bool { return s.touched })
+		err = pl.snapshots(ctx, func(s *section) bool { return s.touched && (s.snapshot == nil || !pl.early(s, s.snapshot)) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: snapshots: %w", Name, err)

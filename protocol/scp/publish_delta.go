@@ -90,7 +90,11 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 			current[s] = g
 		}
 	}
-	if g := current[all]; g == nil || g.At.Seq < to {
+	behind := current[all] == nil
+	for _, g := range current {
+		behind = behind || g.At.Seq < to
+	}
+	if behind {
 		since, err := pl.sinceOf(ctx, p.start, from)
 		if err != nil {
 			return err
@@ -101,9 +105,6 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	}
 	for _, s := range pl.sections {
 		if g := current[s]; g != nil {
-			if g.At.Seq < pl.site.Seq && g.At.Seq < to {
-				g.At = moment{min(to, pl.site.Seq), pl.site.Time} // the section has not changed since then
-			}
 			if err := pl.list(s, g); err != nil {
 				return err
 			}
@@ -172,8 +173,8 @@ func (pl *plan) lastChange(ctx context.Context, start time.Time, from uint64) (t
 }
 
 // renew generates the deltas of the sections that have changed in the period since their current
-// delta. from and to are the sequence numbers at the start and the end of the period. It removes
-// incomplete deltas from current.
+// delta, unless that is too recent. from and to are the sequence numbers at the start and the end
+// of the period. It removes deltas from current that must not be listed.
 func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time.Time, current map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
@@ -214,7 +215,13 @@ func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time
 	}()
 	for _, s := range pl.sections {
 		g := current[s]
-		if counts[s] == 0 || g != nil && !newest[s].After(g.At.Time) {
+		switch {
+		case g != nil && !newest[s].After(g.At.Time):
+			g.At = moment{to, pl.site.Time} // the section has not changed since then
+			continue
+		case counts[s] == 0:
+			continue
+		case counts[s]*2 <= s.pages && g != nil && pl.early(s, g):
 			continue
 		}
 		if delete(current, s); counts[s]*2 > s.pages {

@@ -78,7 +78,8 @@ type plan struct {
 	latest    map[string]time.Time // generation time of the newest collection, by slot
 	missing   []note               // notes of collections that another replica may have, or that were purged
 	used      map[*group]bool
-	period    period // current period
+	period    period    // current period
+	again     time.Time // when the next edition is due even if no page changes
 }
 
 func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (*plan, error) {
@@ -101,6 +102,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		pl.key += " bare"
 	}
 	pl.period = periodOf(frequency, now)
+	pl.again = pl.period.end
 	byID := map[string]*group{}
 	for _, f := range s.Existing() {
 		var n note
@@ -229,6 +231,32 @@ func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
 		t = before.Add(time.Second)
 	}
 	return t
+}
+
+// A site that changes all the time must not fill the disk with replaced collections. In the time
+// pace, the versions of a collection take at most the bytes of the snapshot of its section, or
+// minRate bytes a second if that is more.
+const (
+	pace    = time.Minute
+	minRate = 16 << 10
+)
+
+// early reports whether it is too early to replace a collection of a section. If so, an edition is
+// due at the time at which it is not. A static site is not published again by itself, so its
+// collections are always replaced.
+func (pl *plan) early(s *section, g *group) bool {
+	rate := int64(minRate)
+	if s.snapshot != nil {
+		rate = max(rate, s.snapshot.files[0].Size/int64(pace/time.Second))
+	}
+	due := g.Made.Add(time.Duration(g.files[0].Size/rate) * time.Second)
+	if pl.static || !pl.now.Before(due) {
+		return false
+	}
+	if due.Before(pl.again) {
+		pl.again = due
+	}
+	return true
 }
 
 // list adds a collection to the sitemap of this edition.
