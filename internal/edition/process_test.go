@@ -201,7 +201,7 @@ func TestDropped(t *testing.T) {
 			publish(t, s)
 		default:
 		}
-		if w := ask(t, s, "GET", "/0.txt"); !strings.Contains(w.Body.String(), "opened again") || s.Current().stored != 1 {
+		if w := ask(t, s, "GET", "/0.txt"); !strings.Contains(w.Body.String(), "reopened") || s.Current().stored != 1 {
 			t.Errorf("published by another process: %t: edition %d has %d %q", published, s.Current().stored, w.Code, w.Body)
 		}
 	}
