@@ -101,7 +101,7 @@ type Options struct {
 	Delay time.Duration
 	// Dictionaries is a folder for the last lists and collections of sites. A server may then send
 	// only the changes since the last version (RFC 9842). The agent creates the folder when needed,
-	// and keeps it below 512 MiB. If empty, nothing is kept.
+	// and keeps it below 512 MiB. If empty, no dictionaries are kept.
 	Dictionaries string
 	// AllowPrivate allows loopback and private addresses.
 	AllowPrivate bool
@@ -127,7 +127,7 @@ type Agent struct {
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
 	verifier *webauth.ResponseVerifier // caches the keys of sites
-	turn     *turn                     // turn that the agent pulls for; nil = none
+	turn     *turn                     // turn for which the agent pulls; nil = none
 	budget   *rateBudget               // request and byte limits of the turn; nil = no limit
 }
 
@@ -179,7 +179,7 @@ func named(name string) (p protocol.Protocol, ok bool) {
 	return p, false
 }
 
-// protocols returns the protocols that sites may be read by.
+// protocols returns the protocols by which sites may be read.
 func (a *Agent) protocols() []protocol.Protocol {
 	if a.o.Via == "" {
 		return all.Protocols()

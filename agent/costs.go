@@ -51,7 +51,7 @@ func measure(ctx context.Context, st store.Costs, client *fetch.Client, site str
 	return m
 }
 
-// begin sets the site and the protocol that later costs belong to.
+// begin sets the site and the protocol to which later costs belong.
 func (m *costMeter) begin(site, protocol string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

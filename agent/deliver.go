@@ -191,8 +191,8 @@ func (t *deliveries) receiver(webhook string) string {
 	return "webhook " + canon.SHA256Hex([]byte(webhook))[:16]
 }
 
-// box returns the outbox of a site. If the store has no such site, the error is ErrNotFound.
-func (t *deliveries) box(ctx context.Context, d delivery) (*outbox.Outbox, error) {
+// outboxOf returns the outbox of a site. If the store has no such site, the error is ErrNotFound.
+func (t *deliveries) outboxOf(ctx context.Context, d delivery) (*outbox.Outbox, error) {
 	site, err := t.w.a.store.Site(ctx, d.site, "")
 	if err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (t *deliveries) skip(ctx context.Context, d delivery) error {
 	if !t.w.o.FromNow {
 		return nil
 	}
-	b, err := t.box(ctx, d)
+	b, err := t.outboxOf(ctx, d)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
@@ -237,12 +237,12 @@ func (t *deliveries) skip(ctx context.Context, d delivery) error {
 	return err
 }
 
-// waiting reports whether the receiver of a site does not have all of its changes.
+// waiting reports whether the receiver of a site still lacks some of its changes.
 func (t *deliveries) waiting(ctx context.Context, d delivery) (bool, error) {
 	t.mu.Lock()
 	gone := t.gone[d.webhook]
 	t.mu.Unlock()
-	b, err := t.box(ctx, d)
+	b, err := t.outboxOf(ctx, d)
 	if err != nil || gone {
 		return false, err
 	}
@@ -254,7 +254,7 @@ func (t *deliveries) flush(ctx context.Context, d delivery) {
 	err := t.skip(ctx, d)
 	var b *outbox.Outbox
 	if err == nil {
-		b, err = t.box(ctx, d)
+		b, err = t.outboxOf(ctx, d)
 	}
 	if errors.Is(err, millrace.ErrNotFound) {
 		return

@@ -211,10 +211,10 @@ func (r *Discovery) rules() (lines []string) {
 		}
 		statements = append(statements, d.Requirements...)
 		if d.PerSecond > 0 {
-			statements = append(statements, fmt.Sprintf("%g requests a second", d.PerSecond))
+			statements = append(statements, fmt.Sprintf("%g requests per second", d.PerSecond))
 		}
 		if d.PerDay > 0 {
-			statements = append(statements, fmt.Sprintf("%d requests a day", d.PerDay))
+			statements = append(statements, fmt.Sprintf("%d requests per day", d.PerDay))
 		}
 		if d.Retention > 0 {
 			statements = append(statements, "copies for "+retentionText(d.Retention))

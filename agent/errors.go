@@ -35,9 +35,9 @@ func errorText(err error, root string, ways ...string) string {
 	return text
 }
 
-// given reports whether the site has pages from a source other than a crawl, and the user has not
-// requested a crawl.
-func (s *sitePull) given(ctx context.Context, site store.Site, from string) (bool, error) {
+// hasProtocolPages reports whether the site has pages from a source other than a crawl, and the
+// user has not requested a crawl.
+func (s *sitePull) hasProtocolPages(ctx context.Context, site store.Site, from string) (bool, error) {
 	if s.o.Via == Crawl {
 		return false, nil
 	}

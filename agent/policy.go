@@ -63,8 +63,8 @@ type policyEnforcer struct {
 
 	mu      sync.Mutex
 	terms   []protocol.Terms
-	changed bool // terms is newer than the record in the store
-	unclear bool // a document cannot be read, so the next pull reads all of them again
+	changed bool // whether terms is newer than the record in the store
+	unclear bool // whether a document could not be read, so the next pull reads all of them again
 	quota   *quota
 	counts  func(context.Context) (store.Store, error) // see Options.Counts
 	counted store.Store                                // store that counts has opened; nil = none
@@ -118,7 +118,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	}
 	// A stored policy that forbids the purpose is fetched again, because it may have changed.
 	if age := g.now().Sub(was.Time); age >= 0 && age < policyAge && g.forbidden(was.Terms) == nil {
-		return g.recall(was.Terms)
+		return g.applyStored(was.Terms)
 	}
 	robots, err := g.client.Robots(ctx, g.root)
 	if err != nil {
@@ -158,7 +158,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 		if err := g.forbidden(was.Terms); err != nil {
 			return err
 		}
-		return g.recall(was.Terms)
+		return g.applyStored(was.Terms)
 	}
 	g.mu.Lock()
 	others := slices.Clone(g.terms)
@@ -222,8 +222,8 @@ func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	return nil
 }
 
-// recall applies stored terms.
-func (g *policyEnforcer) recall(terms []protocol.Terms) error {
+// applyStored applies stored terms.
+func (g *policyEnforcer) applyStored(terms []protocol.Terms) error {
 	for _, t := range terms {
 		if err := g.add(t); err != nil {
 			return err
@@ -288,7 +288,7 @@ func (g *policyEnforcer) limit() error {
 		if l.Gap >= longGap {
 			level = slog.LevelWarn
 		}
-		g.log.Log(context.Background(), level, "policy sets a gap between requests",
+		g.log.Log(context.Background(), level, "site policy sets a minimum time between requests",
 			"gap", l.Gap, "url", second.URL, "member", second.Names.PerSecond)
 	}
 	if day.Policy != nil {
@@ -296,14 +296,14 @@ func (g *policyEnforcer) limit() error {
 			counts := g.state
 			if g.counts != nil {
 				if st, err := g.counts(context.Background()); err != nil {
-					g.log.Warn("requests are counted for this mirror only", "err", err)
+					g.log.Warn("could not open the shared request counts; counting requests for this mirror only", "err", err)
 				} else {
 					g.counted, counts = st, st.State()
 				}
 			}
 			g.quota = &quota{requests: requestsTo(counts, g.root.Host), now: g.now, spent: int(g.client.Stats().Requests)}
 		}
-		g.quota.bound(day)
+		g.quota.setLimit(day)
 		l.Take = func(ctx context.Context) error {
 			if err := g.ended(); err != nil {
 				return err
@@ -348,7 +348,7 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 		}
 	}
 	if over, ok := errors.AsType[*quotaError](g.refusal); ok {
-		r.GoOn = &over.again
+		r.ContinueAfter = &over.again
 	}
 	r.Policy = PolicyOf(g.terms)
 	if _, no := errors.AsType[*forbiddenError](g.refusal); no {

@@ -161,7 +161,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	}
 	start := time.Now()
 	o.Progress, o.Logger, o.Rules, o.IgnoreRobots = show, s.o.Logger, s.rules, s.o.IgnorePolicy
-	if o.Wary, err = s.given(ctx, site, from); err != nil {
+	if o.RejectUniform, err = s.hasProtocolPages(ctx, site, from); err != nil {
 		return err
 	}
 	src, err := origins.ByName(Crawl).Open(root, o)
@@ -169,7 +169,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 		return err
 	}
 	before, wrong := s.client.Stats().Requests, s.verifier.Counts().Wrong
-	rep, err := mirror.Sync(ctx, from, &observed{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
+	rep, err := mirror.Sync(ctx, from, &quotaSource{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
 	err = cmp.Or(err, s.checkSignatures(wrong))
 	if pages, ok := src.Source.(ingest.Originals); ok && err == nil {
 		_, err = s.corrections().Try(ctx, s.o.Logger, site, from, pages)
@@ -202,7 +202,7 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 		source = summaries
 	}
 	wrong := s.verifier.Counts().Wrong
-	rep, err := mirror.Sync(ctx, from, &observed{source, s.budget.full}, s.site, &mirror.Options{
+	rep, err := mirror.Sync(ctx, from, &quotaSource{source, s.budget.full}, s.site, &mirror.Options{
 		Logger:   s.o.Logger,
 		Progress: func(g mirror.Progress) { show(g.Done, g.Named) },
 		Enough:   s.budget.enough,

@@ -37,7 +37,7 @@ type quotaError struct {
 
 // Error states the limit and the time to continue.
 func (e *quotaError) Error() string {
-	return fmt.Sprintf("%s allows at most %d requests a day (%s), and all of them were sent; pages read so far are kept; continue after %s, or at once with Options.IgnorePolicy",
+	return fmt.Sprintf("%s allows at most %d requests per day (%s), and all of them were sent; pages read so far are kept; continue after %s, or at once with Options.IgnorePolicy",
 		e.document, e.limit, e.member, e.again.Format(time.RFC3339))
 }
 
@@ -53,8 +53,8 @@ type quotaRecord struct {
 // quotaBlock is the maximum number of requests that are reserved at once.
 const quotaBlock = 100
 
-// bound sets the limit.
-func (q *quota) bound(t protocol.Terms) {
+// setLimit sets the limit.
+func (q *quota) setLimit(t protocol.Terms) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.terms, q.limit = t, t.Policy.Rate.PerDay

@@ -33,7 +33,7 @@ func TestQuotaShared(t *testing.T) {
 	now := time.Date(2026, 3, 1, 22, 0, 0, 0, time.UTC)
 	open := func(limit, spent int) *quota {
 		q := &quota{requests: requests, now: func() time.Time { return now }, spent: spent}
-		q.bound(perDay(limit))
+		q.setLimit(perDay(limit))
 		return q
 	}
 	var made atomic.Int64
@@ -93,7 +93,7 @@ func TestQuotaMidnight(t *testing.T) {
 	requests := requestsTo(quotaState(t), "example.com")
 	now := time.Date(2026, 3, 1, 23, 59, 59, 0, time.UTC)
 	q := &quota{requests: requests, now: func() time.Time { return now }}
-	q.bound(perDay(20))
+	q.setLimit(perDay(20))
 	for range 20 {
 		if err := q.take(t.Context()); err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ type Report struct {
 	Purpose              millrace.Purpose `json:"purpose"`                  // purpose of the content
 	Policy               *Policy          `json:"policy,omitempty"`         // policy of the site; absent if it has none
 	PolicyIgnored        bool             `json:"policy_ignored,omitempty"` // the policy was not obeyed
-	GoOn                 *time.Time       `json:"go_on_after,omitempty"`    // time until which the site accepts no more requests
+	ContinueAfter        *time.Time       `json:"continue_after,omitempty"` // time until which the site accepts no more requests
 	Quota                string           `json:"quota,omitempty"`          // limit that ended the pull; the next pull continues
 	Signed               *VerifyCounts    `json:"signed,omitempty"`         // results of verifying the site's signatures; absent if the site signs nothing
 	Error                string           `json:"error,omitempty"`
@@ -46,7 +46,7 @@ type Report struct {
 // Way is one protocol that was tried for a part of a site.
 type Way struct {
 	Protocol string `json:"protocol"`
-	Part     string `json:"part"` // part of the site that the protocol was used for, such as "all"
+	Part     string `json:"part"` // part of the site for which the protocol was used, such as "all"
 	Pages    int    `json:"pages"`
 	Error    string `json:"error,omitempty"`
 	Code     string `json:"code,omitempty"`

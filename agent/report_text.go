@@ -42,7 +42,7 @@ func (r *Report) writeText(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  ended by %s: pages read so far are kept, and the next pull continues\n", r.Quota)
 	}
 	if r.UnconfirmedDeletions > 0 {
-		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull confirms it\n", r.UnconfirmedDeletions)
+		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull confirms the loss\n", r.UnconfirmedDeletions)
 	}
 	if r.Missed > 0 && r.Error == "" && r.Quota == "" {
 		fmt.Fprintf(w, "  %d pages could not be fetched; pull again\n", r.Missed)
@@ -96,7 +96,7 @@ func writeSums(w *bytes.Buffer, reports []*Report) {
 // policyText returns a line about the parts of the policy that a user must know, or "".
 func policyText(r *Report) string {
 	if r.PolicyIgnored {
-		return "  the site's policy and robots.txt were ignored (Options.IgnorePolicy)\n"
+		return "  the site's policy and robots.txt were ignored, because Options.IgnorePolicy is set\n"
 	}
 	if r.Policy == nil || r.Error != "" {
 		return ""

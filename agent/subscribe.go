@@ -23,8 +23,8 @@ func (a *Agent) NewSubscriber(callback string) (*Subscriber, error) {
 	return push.NewSubscriber(fetch.New(o).HTTP(), callback, &push.SubscriberOptions{Logger: a.o.Logger})
 }
 
-// pushed is the state of the subscription to a site.
-type pushed struct {
+// hubState is the state of the subscription to a site.
+type hubState struct {
 	tasks   sync.WaitGroup
 	mu      sync.Mutex
 	running bool

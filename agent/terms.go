@@ -11,8 +11,8 @@ type Policy struct {
 	Terms        string   `json:"terms,omitempty"`               // URL of the terms of use
 	Contact      string   `json:"contact,omitempty"`             // URL of the contact
 	Requirements []string `json:"requirements,omitempty"`        // what users of the content must do
-	PerSecond    float64  `json:"requests_per_second,omitempty"` // maximum requests a second
-	PerDay       int      `json:"requests_per_day,omitempty"`    // maximum requests a day
+	PerSecond    float64  `json:"requests_per_second,omitempty"` // maximum requests per second
+	PerDay       int      `json:"requests_per_day,omitempty"`    // maximum requests per day
 	Retention    float64  `json:"retention_seconds,omitempty"`   // maximum age of copies in seconds
 	Access       string   `json:"access,omitempty"`              // who may use the content
 	Approved     []string `json:"approved_consumers,omitempty"`  // agents that are approved by name

@@ -39,9 +39,8 @@ type WatchOptions struct {
 	// subscriptions.
 	Subscriber *Subscriber
 
-	// RequestRate and ByteRate limit the requests and the received bytes a second of all
-	// programs that share the sites of the store and have the same limits. If zero, there is no
-	// limit.
+	// RequestRate and ByteRate limit the requests and the received bytes per second of all programs
+	// that share the sites of the store and have the same limits. If zero, there is no limit.
 	RequestRate, ByteRate float64
 
 	// Retention is how long the store keeps the changes of sites, by label. Cursors and receivers
@@ -125,8 +124,8 @@ func (e *Event) Refuse(err error) { e.refused = err }
 
 const (
 	listenAgain = 24 * time.Hour   // delay after a site was found to have no event stream
-	turnTime    = 30 * time.Second // duration of a lease; renewed while the turn goes on
-	pollTime    = time.Second      // between two looks for turns
+	turnTime    = 30 * time.Second // duration of a lease, which is renewed while the turn runs
+	pollTime    = time.Second      // time between two attempts to lease turns
 	storeAgain  = 5 * time.Second
 )
 
@@ -173,11 +172,11 @@ func (a *Agent) newWatch(o *WatchOptions) *watch {
 	return w
 }
 
-// Watch keeps mirrors of sites current until ctx ends, and yields their changes. It pulls each
-// site when it is due, or when the site or a hub notifies of a change. If urls is nil, it
-// watches the sites of the fleet of the store (see [store.Fleet]), also those that are added
-// later. Any number of programs may watch the sites of one store: each pull is done by one of
-// them. Nil options are the zero value.
+// Watch keeps mirrors of sites current until ctx ends, and yields their changes. It pulls each site
+// when it is due, or when the site or a hub notifies of a change. If urls is nil, it watches the
+// sites of the fleet of the store (see [store.Fleet]), including those that are added later. Any
+// number of programs may watch the sites of one store: each pull is done by one of them. Nil
+// options are the zero value.
 //
 // An event is delivered when the loop body has ended without a call of [Event.Refuse]. After a
 // crash, an undelivered event is yielded again, by any of the programs with the same Receiver.

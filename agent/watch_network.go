@@ -20,7 +20,7 @@ const resolveTime = 10 * time.Second
 // network is a network that many independent hosts share.
 type network struct {
 	name     string
-	rate     float64 // requests a second
+	rate     float64 // requests per second
 	prefixes []string
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// rateBudget limits the requests and bytes a second of all programs that share the sites of a
+// rateBudget limits the requests and bytes per second of all programs that share the sites of a
 // store. It reserves requests in the store in blocks for a quarter of a second.
 type rateBudget struct {
 	store           store.Store

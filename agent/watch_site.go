@@ -28,7 +28,7 @@ type watchedSite struct {
 	hint   func()          // makes the site due
 	ctx    context.Context // ends when the site is removed
 	stop   context.CancelFunc
-	pushed pushed
+	pushed hubState
 
 	mu       sync.Mutex
 	eventID  string    // ID of the last event

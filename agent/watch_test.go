@@ -46,7 +46,7 @@ func TestWatchGap(t *testing.T) {
 	}
 	now := time.Now()
 	again := now.Add(5 * time.Hour)
-	if got := nextAllowed(&Report{GoOn: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
+	if got := nextAllowed(&Report{ContinueAfter: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
 	if got := nextAllowed(&Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {

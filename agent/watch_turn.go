@@ -392,8 +392,8 @@ func (s turnStore) Site(ctx context.Context, name, base string) (store.Site, err
 // restriction.
 func nextAllowed(r *Report, err error, now time.Time) time.Time {
 	var at time.Time
-	if r.GoOn != nil {
-		at = *r.GoOn
+	if r.ContinueAfter != nil {
+		at = *r.ContinueAfter
 	}
 	wait := fetch.RetryAfter(err)
 	if wait > 0 && now.Add(wait).After(at) {

@@ -63,7 +63,7 @@ func waysOf(st store.State, root string) state.JSON[waysRecord] {
 type ways struct {
 	*sitePull
 	found  waysRecord
-	fresh  bool                  // the ways were found in this pull
+	fresh  bool                  // whether the ways were found in this pull
 	was    *discover.SiteReport  // expired ways without a failure, which must be checked; nil = none
 	before map[string]wayFailure // failures before the pull began
 }
@@ -77,7 +77,7 @@ func (w *ways) recall(ctx context.Context) error {
 	now := w.policy.now()
 	w.before = r.Failed
 	age, most := now.Sub(r.Site.Time), waysAge
-	if slices.ContainsFunc(r.Site.Ways, func(w discover.Way) bool { return w.Later }) {
+	if slices.ContainsFunc(r.Site.Ways, func(w discover.Way) bool { return w.Unavailable }) {
 		most = laterAge
 	}
 	if age < 0 || r.Purpose != w.r.Purpose || r.IgnorePolicy != w.o.IgnorePolicy {
@@ -180,7 +180,7 @@ func (s *sitePull) deciding(ctx context.Context) (names []string, err error) {
 func (w *ways) awaited(previous []string) error {
 	for _, name := range previous {
 		way := w.found.Site.Way(name)
-		if proto, _ := named(name); way == nil || !way.Later || proto.Fallback {
+		if proto, _ := named(name); way == nil || !way.Unavailable || proto.Fallback {
 			continue
 		}
 		if _, failed := w.found.Failed[name]; failed {
@@ -199,7 +199,7 @@ func (w *ways) awaited(previous []string) error {
 // reportBroken reports the ways that the site offers but that cannot be read.
 func (w *ways) reportBroken() {
 	for _, is := range w.found.Site.Ways {
-		if is.Offer == nil && is.Allowed && !is.Later && is.Reason != "" {
+		if is.Offer == nil && is.Allowed && !is.Unavailable && is.Reason != "" {
 			w.r.Ways = append(w.r.Ways, Way{Protocol: is.Protocol, Part: "all", Error: is.Reason})
 		}
 	}

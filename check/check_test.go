@@ -152,7 +152,7 @@ func TestReportJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want = target.Root() + `
-  p  MUST 1 of 2 kept, SHOULD 1 of 2 kept, 1 not applicable, 2 not run
+  p  MUST 1 of 2 passed, SHOULD 1 of 2 passed, 1 not applicable, 2 not run
   q  not found: no link: the site does not have the protocol
 
 MUST  p/1/bad

@@ -30,7 +30,7 @@ func ExampleRun() {
 	fmt.Println("failed:", report.Failed())
 	// Output:
 	// http://example.com/
-	//   title  MUST 0 of 1 kept, SHOULD 0 of 0 kept, 0 not applicable, 0 not run
+	//   title  MUST 0 of 1 passed, SHOULD 0 of 0 passed, 0 not applicable, 0 not run
 	//
 	// MUST  title/1/typed
 	//   rule  section 1: The home page is HTML.

@@ -118,7 +118,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		if p.Score != nil {
 			score = fmt.Sprintf("score %d of 100, ", *p.Score)
 		}
-		fmt.Fprintf(b, "  %-*s  %sMUST %d of %d kept, SHOULD %d of %d kept, %d not applicable, %d not run\n", width, p.Label, score,
+		fmt.Fprintf(b, "  %-*s  %sMUST %d of %d passed, SHOULD %d of %d passed, %d not applicable, %d not run\n", width, p.Label, score,
 			p.Must.Pass, p.Must.Pass+p.Must.Fail, p.Should.Pass, p.Should.Pass+p.Should.Fail, p.NotApplicable, p.NotRun)
 	}
 	for _, level := range []Level{Must, Should} {

@@ -54,8 +54,8 @@ func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail
 	}
 }
 
-// Unsure reports whether an error says nothing about the site's documents.
-func Unsure(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, ErrBusy) }
+// IsInconclusive reports whether an error says nothing about the site's documents.
+func IsInconclusive(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, ErrBusy) }
 
 // OK reports whether the response is a 200 with a readable body.
 func (r *Response) OK() bool { return r.Status == http.StatusOK && r.BodyErr == nil }

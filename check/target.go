@@ -107,9 +107,9 @@ func (t *Target) Elsewhere(url string) bool { return t.elsewhere != nil && t.els
 // Requests returns the number of requests sent, redirects included.
 func (t *Target) Requests() int { return t.sent }
 
-// Partners reports whether a response may be restricted to holders of a key: the client sent a key,
-// and shared caches may not store the response.
-func (t *Target) Partners(r *Response) bool {
+// Restricted reports whether a response may be restricted to holders of a key: the client sent a
+// key, and shared caches may not store the response.
+func (t *Target) Restricted(r *Response) bool {
 	return t.keyed && strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "private")
 }
 
@@ -237,7 +237,7 @@ func (t *Target) keep(b *[]byte) error {
 		return nil
 	}
 	if t.memoryBytes += int64(len(*b)); t.memoryBytes/2 > t.maxBody {
-		return t.ends("%d bytes of bodies", t.memoryBytes)
+		return t.ends("the memory limit of %d bytes for bodies", t.memoryBytes)
 	}
 	t.bodies[sum] = *b
 	return nil

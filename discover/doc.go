@@ -34,11 +34,11 @@
 //     fetching it by the cheapest way to single pages: a page of HTML if no protocol has it.
 //     [Route].Fill names these ways.
 //   - A page that comes as text has no headings, lists, tables or code. The charge is a quarter of
-//     a page of HTML, on the assumption that one of four pages is read again for
-//     its structure.
+//     a page of HTML, on the assumption that one in four pages is read again for its structure.
 //   - A page that the way does not name is lost, and costs ten pages of HTML. A twentieth of the
-//     pages is free, because protocols count pages differently. Half of the pages of a sitemap are
-//     free, because it may name lists of pages, which no protocol carries.
+//     pages may be missing without a charge, because protocols count pages differently. Half of the
+//     pages of a sitemap may be missing, because it may name lists of pages, which no protocol
+//     carries.
 //   - A way that does not report deletions is read from the start every seventh refresh
 //     ([Model].Sweep).
 //

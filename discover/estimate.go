@@ -69,7 +69,7 @@ func (l *prober) estimatePages(ctx context.Context) pageEstimate {
 	}
 	s := pageEstimate{
 		pages: int(math.Round(min(t.pages, 1e9))), urls: t.urls,
-		lists: load{t.lists, t.bytes}.cost(), still: int64(t.still),
+		lists: expectedCost{t.lists, t.bytes}.cost(), still: int64(t.still),
 	}
 	switch {
 	case c.cut && c.open:

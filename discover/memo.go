@@ -171,13 +171,13 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 			a.err = fmt.Errorf("%v: %w", err, millrace.ErrUnavailable) //nolint:errorlint // see above
 		}
 	case err != nil:
-		a.err, a.again = err, broke(err)
-	case passing(resp.StatusCode) && again:
+		a.err, a.again = err, connectionFailed(err)
+	case isTemporary(resp.StatusCode) && again:
 		err := fetch.CheckStatus(resp)
 		_ = resp.Body.Close()
 		a.err = fmt.Errorf("twice: %w", err)
 	default:
-		a.resp, a.again = resp, passing(resp.StatusCode)
+		a.resp, a.again = resp, isTemporary(resp.StatusCode)
 		if len(resp.Header[dcz.Use]) > 0 {
 			m.mu.Lock()
 			m.dictionaries[req.URL.String()] = true
@@ -195,14 +195,14 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 	end()
 }
 
-// broke reports whether a connection failed before the response arrived. fetch.Do also retries such
-// requests.
-func broke(err error) bool {
+// connectionFailed reports whether a connection failed before the response arrived. fetch.Do also
+// retries such requests.
+func connectionFailed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// passing reports whether fetch.Do retries a status code.
-func passing(code int) bool {
+// isTemporary reports whether fetch.Do retries a status code.
+func isTemporary(code int) bool {
 	switch code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true

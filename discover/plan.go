@@ -61,10 +61,10 @@ const (
 	// textCharge is the charge for a page without structure, in pages of HTML.
 	textCharge = 0.25
 	// The minimum number of pages of a way, as a fraction of the number of pages of another way.
-	// Pages below the minimum count as lost. likeProtocol is for exact counts, likeAround for
-	// estimates, and likeWeb for sitemaps, which also list archive pages that no protocol
+	// Pages below the minimum count as lost. leastExact is for exact counts, leastEstimated for
+	// estimates, and leastWeb for sitemaps, which also list archive pages that no protocol
 	// publishes.
-	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
+	leastExact, leastEstimated, leastWeb = 0.95, 0.75, 0.5
 )
 
 // Plan describes how to read a site in the first sync and in refreshes. The two routes are chosen
@@ -91,16 +91,16 @@ type Route struct {
 	Why     string        `json:"why"`            // why this route was chosen
 }
 
-// load is an expected cost, which may have fractions of a request.
-type load struct{ requests, bytes float64 }
+// expectedCost is a cost that may have fractions of a request.
+type expectedCost struct{ requests, bytes float64 }
 
-func loadOf(c protocol.Cost) load { return load{float64(c.Requests), float64(c.Bytes)} }
+func loadOf(c protocol.Cost) expectedCost { return expectedCost{float64(c.Requests), float64(c.Bytes)} }
 
-func (l load) add(m load, n float64) load {
-	return load{l.requests + n*m.requests, l.bytes + n*m.bytes}
+func (l expectedCost) add(m expectedCost, n float64) expectedCost {
+	return expectedCost{l.requests + n*m.requests, l.bytes + n*m.bytes}
 }
 
-func (l load) cost() protocol.Cost {
+func (l expectedCost) cost() protocol.Cost {
 	const most = 1 << 62
 	return protocol.Cost{Requests: int64(min(math.Ceil(l.requests), most)), Bytes: int64(min(math.Ceil(l.bytes), most))}
 }
@@ -108,23 +108,23 @@ func (l load) cost() protocol.Cost {
 // planner compares the ways of one site.
 type planner struct {
 	Model
-	site  *SiteReport
-	page  load     // cost of one page of HTML
-	open  []*quote // ways that can be used, in the order of the site
-	fills []string // ways to fetch a single page, best first
-	fill  load     // cost of fetching a page by the first of fills
-	faint float64  // charge for the missing structure of such a page, in bytes
-	full  bool     // fills is not empty
+	site            *SiteReport
+	page            expectedCost // cost of one page of HTML
+	open            []*quote     // ways that can be used, in the order of the site
+	fills           []string     // ways to fetch a single page, best first
+	fill            expectedCost // cost of fetching a page by the first of fills
+	structureCharge float64      // charge for the missing structure of such a page, in bytes
+	full            bool         // fills is not empty
 }
 
 // quote is the cost of one way.
 type quote struct {
-	way           *Way
-	pages         float64
-	moves         float64 // probability of a change between two refreshes
-	first, again  load    // cost of the first sync and of a refresh, including fills
-	lacks, lacked float64 // charges in the first sync and in a refresh, in bytes
-	coded         bool    // the client has, or will have, a dictionary for the collection
+	way                        *Way
+	pages                      float64
+	changeProbability          float64      // probability of a change between two refreshes
+	first, again               expectedCost // cost of the first sync and of a refresh, including fills
+	firstCharge, refreshCharge float64      // charges in the first sync and in a refresh, in bytes
+	coded                      bool         // the client has, or will have, a dictionary for the collection
 }
 
 // Plan chooses the ways to read a site by their cost. A nil m means the zero Model. The package
@@ -165,13 +165,13 @@ const codedHead, codedEntry, codedPage = 200, 80, 300
 // coded returns the offer of a way with its costs for a client with a dictionary. If whole is set,
 // the client has one for the whole collection; otherwise it will have one for the list of the way.
 func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
-	c, most := *w.Offer, codedHead*w.Offer.Moved.Requests
-	if (whole || w.SendsChanges || p.HasDictionary(c.Entry)) && c.Moved.Bytes > most {
-		c.Moved.Bytes = most
-		c.Each.Bytes += codedEntry
+	c, most := *w.Offer, codedHead*w.Offer.Changed.Requests
+	if (whole || w.SendsChanges || p.HasDictionary(c.Entry)) && c.Changed.Bytes > most {
+		c.Changed.Bytes = most
+		c.PerChange.Bytes += codedEntry
 	}
 	if whole {
-		c.Each = protocol.Cost{Bytes: codedEntry + codedPage}
+		c.PerChange = protocol.Cost{Bytes: codedEntry + codedPage}
 	}
 	return &c
 }
@@ -179,9 +179,9 @@ func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 // alone returns the cost of a way without other ways.
 func (p *planner) alone(w *Way) *quote {
 	n, o := p.site.pages(w), w.Offer
-	q := &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
+	q := &quote{way: w, pages: n, changeProbability: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
 	q.coded = o.Collection != "" && (w.SendsChanges || p.HasDictionary(o.Collection))
-	q.again = loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves).add(loadOf(o.Each), p.Changed*n)
+	q.again = loadOf(o.Unchanged).add(loadOf(o.Unchanged), -q.changeProbability).add(loadOf(o.Changed), q.changeProbability).add(loadOf(o.PerChange), p.Changed*n)
 	return q
 }
 
@@ -208,12 +208,12 @@ func (p *planner) lost(q *quote) float64 {
 	}
 	lost := 0.0
 	for _, other := range p.open {
-		like := likeProtocol
+		like := leastExact
 		switch {
 		case other.way.Protocol == Web:
-			like = likeWeb
+			like = leastWeb
 		case q.way.Offer.Estimated, other.way.Offer.Estimated:
-			like = likeAround
+			like = leastEstimated
 		}
 		if other.way.Offer.Pages > 0 {
 			lost = max(lost, like*other.pages-q.pages)
@@ -236,30 +236,32 @@ func (p *planner) textOnly(o *protocol.Offer) float64 {
 // findFills finds the ways to fetch a single page, best first.
 func (p *planner) findFills() {
 	type fill struct {
-		name     string
-		load     load
-		textOnly float64
+		name         string
+		expectedCost expectedCost
+		textOnly     float64
 	}
 	var all []fill
 	for _, q := range p.open {
-		o, each := q.way.Offer, loadOf(q.way.Offer.Each)
+		o, each := q.way.Offer, loadOf(q.way.Offer.PerChange)
 		if q.way.Protocol == Web {
 			each = p.page
-		} else if !brings(o) || o.Each.Requests == 0 || o.WithoutContent > 0 {
+		} else if !brings(o) || o.PerChange.Requests == 0 || o.WithoutContent > 0 {
 			continue
 		}
 		all = append(all, fill{q.way.Protocol, each, p.textOnly(o)})
 	}
-	slices.SortStableFunc(all, func(a, b fill) int { return cmp.Compare(p.bytes(a.load)+a.textOnly, p.bytes(b.load)+b.textOnly) })
+	slices.SortStableFunc(all, func(a, b fill) int {
+		return cmp.Compare(p.bytes(a.expectedCost)+a.textOnly, p.bytes(b.expectedCost)+b.textOnly)
+	})
 	for _, f := range all {
 		p.fills = append(p.fills, f.name)
 	}
 	if p.full = len(all) > 0; p.full {
-		p.fill, p.faint = all[0].load, all[0].textOnly
+		p.fill, p.structureCharge = all[0].expectedCost, all[0].textOnly
 	}
 }
 
-func (p *planner) bytes(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
+func (p *planner) bytes(l expectedCost) float64 { return l.bytes + l.requests*float64(p.Header) }
 
 // quote adds the cost of the fills of a way, and the charges for what the way lacks.
 func (p *planner) quote(q *quote) {
@@ -281,23 +283,23 @@ func (p *planner) quote(q *quote) {
 	if !p.full {
 		lost += noContent * q.pages
 	}
-	textOnly := p.textOnly(o)*(1-noContent) + p.faint*noContent
-	q.lacks, q.lacked = textOnly*q.pages+lostCharge*page*lost, textOnly*changed+lostCharge*page*lost
+	textOnly := p.textOnly(o)*(1-noContent) + p.structureCharge*noContent
+	q.firstCharge, q.refreshCharge = textOnly*q.pages+lostCharge*page*lost, textOnly*changed+lostCharge*page*lost
 	// A coded collection shows deletions.
 	if !o.Deletes && !q.coded {
 		q.again = q.again.add(loadOf(o.First), 1/float64(p.Sweep))
 	}
 }
 
-// enter returns the cost of changing to way q from another way. It is zero for the ways in
+// switchCost returns the cost of changing to way q from another way. It is zero for the ways in
 // Model.Previous and, on a new site, for the way of the first sync.
-func (p *planner) enter(q, after *quote) load {
+func (p *planner) switchCost(q, after *quote) expectedCost {
 	known := q == after
 	if len(p.Previous) > 0 {
 		known = slices.Contains(p.Previous, q.way.Protocol)
 	}
 	if known {
-		return load{}
+		return expectedCost{}
 	}
 	return q.first
 }
@@ -323,10 +325,10 @@ func (p *planner) best() (first, again *quote) {
 	return first, again
 }
 
-func (p *planner) firstBytes(q *quote) float64 { return p.bytes(q.first) + q.lacks }
+func (p *planner) firstBytes(q *quote) float64 { return p.bytes(q.first) + q.firstCharge }
 
 func (p *planner) againBytes(q, after *quote) float64 {
-	return p.bytes(q.again) + q.lacked + p.bytes(p.enter(q, after))/float64(p.Rounds)
+	return p.bytes(q.again) + q.refreshCharge + p.bytes(p.switchCost(q, after))/float64(p.Rounds)
 }
 
 // route describes one choice. after is the way of the first sync; nil if that is q.

@@ -20,7 +20,7 @@ import (
 func scp() discover.Way { // a snapshot and deltas
 	return way("scp", protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailBlocks, Collection: "all",
-		First: cost(2, 2_500_000), Still: cost(1, 0), Moved: cost(2, 4_000), Each: cost(0, 2_500),
+		First: cost(2, 2_500_000), Unchanged: cost(1, 0), Changed: cost(2, 4_000), PerChange: cost(0, 2_500),
 	})
 }
 
@@ -33,28 +33,28 @@ func coded(w discover.Way) discover.Way {
 func openfeeder() discover.Way {
 	return way("openfeeder", protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailBlocks, Deletes: true,
-		First: cost(1010, 3_400_000), Still: cost(1, 200), Moved: cost(1, 400), Each: cost(1, 3_300),
+		First: cost(1010, 3_400_000), Unchanged: cost(1, 200), Changed: cost(1, 400), PerChange: cost(1, 3_300),
 	})
 }
 
 func tct() discover.Way {
 	return way("tct-01", protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailText, Deletes: true,
-		First: cost(1002, 2_900_000), Still: cost(1, 0), Moved: cost(1, 80_000), Each: cost(1, 2_800),
+		First: cost(1002, 2_900_000), Unchanged: cost(1, 0), Changed: cost(1, 80_000), PerChange: cost(1, 2_800),
 	})
 }
 
 func arc() discover.Way {
 	return way("arc", protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailSummary, Deletes: true,
-		First: cost(1, 300_000), Still: cost(1, 0), Moved: cost(1, 3_000), Each: cost(0, 300),
+		First: cost(1, 300_000), Unchanged: cost(1, 0), Changed: cost(1, 3_000), PerChange: cost(0, 300),
 	})
 }
 
 func web() discover.Way {
 	return way(discover.Web, protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailBlocks, Deletes: true,
-		First: cost(1001, 12_020_000), Still: cost(1001, 0), Moved: cost(1001, 20_000), Each: cost(0, 12_000),
+		First: cost(1001, 12_020_000), Unchanged: cost(1001, 0), Changed: cost(1001, 20_000), PerChange: cost(0, 12_000),
 	})
 }
 
@@ -99,10 +99,10 @@ func TestPlan(t *testing.T) {
 		{"summaries, once", []discover.Way{arc(), web()}, &discover.Model{Rounds: 1, Changed: 0.5}, "crawl", "crawl"},
 		{"text is thinner and far cheaper", []discover.Way{tct(), web()}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
 		{"text is thinner and not so much cheaper", []discover.Way{but(tct(), func(w *discover.Way) {
-			w.Offer.First, w.Offer.Each, w.Offer.Moved = cost(1002, 2_900_000), cost(1, 2_800), cost(1, 80_000)
+			w.Offer.First, w.Offer.PerChange, w.Offer.Changed = cost(1002, 2_900_000), cost(1, 2_800), cost(1, 80_000)
 		}), openfeeder(), web()}, nil, "openfeeder fill tct-01 crawl", "openfeeder fill tct-01 crawl"},
 		{"blocks at any price", []discover.Way{tct(), but(openfeeder(), func(w *discover.Way) {
-			w.Offer.First, w.Offer.Each = cost(9000, 9_000_000), cost(9, 9_000)
+			w.Offer.First, w.Offer.PerChange = cost(9000, 9_000_000), cost(9, 9_000)
 		})}, nil, "tct-01 fill openfeeder", "tct-01 fill openfeeder"},
 		{
 			"deltas beside a way that reports deletions",
@@ -160,13 +160,13 @@ func TestPlan(t *testing.T) {
 			but(tct(), func(w *discover.Way) { w.Offer.WithoutContent = 900 }), openfeeder(), web(),
 		}, nil, "openfeeder fill crawl", "openfeeder fill crawl"},
 		{"summaries, filled with text, beside blocks", []discover.Way{
-			arc(), tct(), but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 72_000) }),
+			arc(), tct(), but(scp(), func(w *discover.Way) { w.Offer.Changed = cost(2, 72_000) }),
 		}, nil, "scp fill tct-01", "arc fill tct-01"},
 		{"unknown number of pages", []discover.Way{
 			but(web(), func(w *discover.Way) { w.Offer.Pages = -1 }), but(tct(), func(w *discover.Way) { w.Offer.Pages = -1 }),
 		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
 		{"read before by a way that is not the best now", []discover.Way{ // today's best way is not cheap enough to switch
-			coded(scp()), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
+			coded(scp()), but(openfeeder(), func(w *discover.Way) { w.Offer.Changed = cost(1, 9_000) }),
 		}, &discover.Model{Previous: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
 		{
 			"read before by a way that has become expensive",
@@ -180,7 +180,7 @@ func TestPlan(t *testing.T) {
 			"tct-01 fill crawl", "tct-01 fill crawl",
 		},
 		{"what has been read before", []discover.Way{ // switching must save more than it costs
-			but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 2_500_000) }),
+			but(scp(), func(w *discover.Way) { w.Offer.Changed = cost(2, 2_500_000) }),
 			but(tct(), func(w *discover.Way) { w.Offer.First = cost(1002, 29_000_000) }),
 		}, &discover.Model{Previous: []string{"tct-01"}}, "scp fill tct-01", "tct-01"},
 		{"no way", []discover.Way{{Protocol: "crawl", Reason: "the root is no HTML: image/png", Allowed: true}}, nil, "", ""},
@@ -292,7 +292,7 @@ func TestPlanWhy(t *testing.T) {
 			"16 requests and 93.4 kB when 1 % of the pages have changed, with the content of 500 pages by crawl; crawl would take 1,001 requests and 140.0 kB, " +
 				"plus 1,001 requests and 12.0 MB once",
 		},
-		{[]discover.Way{closed}, "no way is open: robots.txt disallows it", "no way is open: robots.txt disallows it"},
+		{[]discover.Way{closed}, "no way can be used: robots.txt disallows it", "no way can be used: robots.txt disallows it"},
 	} {
 		p := (&discover.SiteReport{Ways: c.ways, Page: cost(1, 12_000)}).Plan(nil)
 		if d := cmp.Diff([]string{c.first, c.refresh}, []string{p.First.Why, p.Refresh.Why}); d != "" {

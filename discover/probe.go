@@ -318,7 +318,7 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	case errors.Is(err, millrace.ErrForbidden):
 		w.Allowed = false
 	}
-	w.Later = errors.Is(err, millrace.ErrUnavailable)
+	w.Unavailable = errors.Is(err, millrace.ErrUnavailable)
 	w.Offer, w.Reason, w.Code = nil, reason(err, proto.Name), millrace.ErrorCode(err)
 	l.Logger.Debug("probe protocol failed", "protocol", proto.Name, "err", err)
 	return w

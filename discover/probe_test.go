@@ -260,7 +260,7 @@ func TestProbeWeb(t *testing.T) {
 		size := int64(len(f["/sitemap.xml"]))
 		want := protocol.Offer{
 			Entry: s.URL + "/", Pages: 500, Detail: millrace.DetailBlocks, Fields: o.Fields, Deletes: true, Basis: "its sitemap, and 3 of its pages",
-			First: cost(501, 500*5012+size), Still: cost(501, 0), Moved: cost(501, size), Each: cost(0, 5012),
+			First: cost(501, 500*5012+size), Unchanged: cost(501, 0), Changed: cost(501, size), PerChange: cost(0, 5012),
 		}
 		if d := cmp.Diff(&want, o); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
@@ -322,7 +322,7 @@ func TestProbeWeb(t *testing.T) {
 			http.NotFound(w, r)
 		}))
 		o := probe(t, s.URL, nil).Way(discover.Web).Offer
-		if o == nil || o.Still.Bytes != 3*int64(len(home)) || o.Each.Bytes != 0 {
+		if o == nil || o.Unchanged.Bytes != 3*int64(len(home)) || o.PerChange.Bytes != 0 {
 			t.Fatalf("pages without validators must be fetched whole: %+v", o)
 		}
 	})
@@ -488,10 +488,10 @@ func TestProbeHostile(t *testing.T) {
 		s := publish(t, 5, protocol.PublisherOptions{}, all.Protocols()...)
 		s.silent = []string{"/", "/openfeeder"}
 		got := probe(t, s.URL, &discover.Options{Timeout: 2 * time.Second})
-		if w := got.Way("openfeeder"); w == nil || w.Open() || !w.Later || w.Code != "probe-timeout" {
+		if w := got.Way("openfeeder"); w == nil || w.Open() || !w.Unavailable || w.Code != "probe-timeout" {
 			t.Errorf("%+v", w)
 		}
-		if w := got.Way(discover.Web); w.Open() || !w.Later || w.Code != "probe-timeout" {
+		if w := got.Way(discover.Web); w.Open() || !w.Unavailable || w.Code != "probe-timeout" {
 			t.Errorf("%+v", w)
 		}
 		if w := got.Way("scp"); w == nil || !w.Open() {

@@ -123,6 +123,6 @@ func (s *SiteReport) enough() bool {
 	probeCost := probeRequests*float64(p.Header) + probeBytes + probePageBytes*min(q.pages, probeListPages)
 	first := p.bytes(q.first)
 	least := first <= probeCost || float64(o.First.Requests)*2 <= q.pages && first <= q.pages*p.bytes(p.page)/4
-	again := p.bytes(q.again) - p.Changed*q.pages*p.bytes(loadOf(o.Each))
+	again := p.bytes(q.again) - p.Changed*q.pages*p.bytes(loadOf(o.PerChange))
 	return o.Detail >= millrace.DetailBlocks && p.lost(q) < 1 && least && again*float64(p.Rounds) <= probeCost
 }

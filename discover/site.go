@@ -35,8 +35,8 @@ type Options struct {
 	// Quick ends the probe at the first way that provides every page, if further probing would
 	// probably cost more than other ways could save. It sets SiteReport.Quick.
 	Quick bool
-	// PolicyKnown reports that the caller has read the policy documents and obeys them. Probe then
-	// fetches only those documents that a protocol itself needs.
+	// PolicyKnown reports whether the caller has read the policy documents and obeys them. If so,
+	// Probe fetches only those documents that a protocol itself needs.
 	PolicyKnown bool
 
 	// Progress is called at each request with the number of requests so far. It may be nil, and may
@@ -57,8 +57,8 @@ type SiteReport struct {
 	// Moved is the URL to which the root redirects, if that is on another origin, and so another
 	// site.
 	Moved string `json:"moved,omitempty"`
-	// Quick reports that the probe ended early ([Options].Quick). Protocols that it did not
-	// reach are neither in Ways nor in Absent. It did not fetch the root, and estimates the
+	// Quick reports whether the probe ended early ([Options].Quick). If so, protocols that it did
+	// not reach are neither in Ways nor in Absent. It did not fetch the root, and estimated the
 	// plain web from the sitemaps only.
 	Quick bool `json:"quick,omitempty"`
 	// Ways are the ways of the site, including failed ones. The last one is always the plain web.
@@ -97,9 +97,9 @@ type Way struct {
 	Allowed bool            `json:"allowed"`          // robots.txt and the policies allow the purpose
 	Reason  string          `json:"reason,omitempty"` // why the way is not allowed, or the error
 	Code    string          `json:"code,omitempty"`   // error code of the reason
-	// Later reports that the way was temporarily unavailable; a later probe may find it.
-	Later bool `json:"later,omitempty"`
-	// SendsChanges reports that the server sends the first document as changes to clients that
+	// Unavailable reports whether the way was temporarily unavailable; a later probe may find it.
+	Unavailable bool `json:"unavailable,omitempty"`
+	// SendsChanges reports whether the server sends the first document as changes to clients that
 	// have an earlier version (RFC 9842).
 	SendsChanges bool `json:"sends_changes,omitempty"`
 }

@@ -121,9 +121,9 @@ func TestWeakenedTags(t *testing.T) {
 				if n := pull(); n != moved {
 					t.Errorf("a pull of one changed page takes %d requests", n)
 				}
-				estimate := offer.Moved.Add(offer.Each, 1).Requests
-				if estimate < moved || estimate > moved+1 || offer.Still.Requests != 1 {
-					t.Errorf("the estimate is %d requests, or %d without changes; a refresh takes %d", estimate, offer.Still.Requests, moved)
+				estimate := offer.Changed.Add(offer.PerChange, 1).Requests
+				if estimate < moved || estimate > moved+1 || offer.Unchanged.Requests != 1 {
+					t.Errorf("the estimate is %d requests, or %d without changes; a refresh takes %d", estimate, offer.Unchanged.Requests, moved)
 				}
 			})
 		}

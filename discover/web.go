@@ -92,7 +92,7 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 		fallthrough
 	case l.homeErr != nil:
 		w.Allowed = w.Allowed && !errors.Is(l.homeErr, millrace.ErrForbidden)
-		w.Reason, w.Code, w.Later = reason(l.homeErr, Web), millrace.ErrorCode(l.homeErr), errors.Is(l.homeErr, millrace.ErrUnavailable)
+		w.Reason, w.Code, w.Unavailable = reason(l.homeErr, Web), millrace.ErrorCode(l.homeErr), errors.Is(l.homeErr, millrace.ErrUnavailable)
 	case l.site.Moved != "":
 		w.Code, w.Reason = "site-moved", "the root redirects to another site, "+l.site.Moved
 	case !l.home.html:
@@ -109,7 +109,7 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 		// With only one way, there is nothing to compare.
 		w.Offer = &protocol.Offer{
 			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,
-			Basis: "nothing, since there is no other way", First: l.site.Page, Still: l.site.Page, Moved: l.site.Page,
+			Basis: "nothing, since there is no other way", First: l.site.Page, Unchanged: l.site.Page, Changed: l.site.Page,
 		}
 		return w
 	}
@@ -139,9 +139,9 @@ func (l *prober) webOffer(s pageEstimate, pages int, page int64, valid float64) 
 	return &protocol.Offer{
 		Entry: l.site.URL, Pages: s.pages, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra,
 		Deletes: true, Basis: s.basis,
-		First: s.lists.Add(protocol.Cost{Requests: 1, Bytes: page}, n),
-		Still: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.still},
-		Moved: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.lists.Bytes},
-		Each:  protocol.Cost{Bytes: int64(float64(page) * valid)},
+		First:     s.lists.Add(protocol.Cost{Requests: 1, Bytes: page}, n),
+		Unchanged: protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.still},
+		Changed:   protocol.Cost{Requests: s.lists.Requests + n, Bytes: again + s.lists.Bytes},
+		PerChange: protocol.Cost{Bytes: int64(float64(page) * valid)},
 	}
 }

@@ -23,7 +23,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 		if !o.Deletes && !q.coded {
 			fmt.Fprintf(&b, ", with a full read every %d refreshes to find deletions", p.Sweep)
 		}
-		if enter := p.enter(q, after); enter != (load{}) {
+		if enter := p.switchCost(q, after); enter != (expectedCost{}) {
 			fmt.Fprintf(&b, ", plus %s once", costText(enter))
 		}
 	} else {
@@ -61,8 +61,8 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	if after == nil && p.bytes(next.first) < p.bytes(q.first) {
 		fmt.Fprintf(&b, " now, and %s for each refresh instead of %s", costText(next.again), costText(q.again))
 	}
-	if after != nil && p.enter(next, after) != (load{}) {
-		fmt.Fprintf(&b, ", plus %s once", costText(p.enter(next, after)))
+	if after != nil && p.switchCost(next, after) != (expectedCost{}) {
+		fmt.Fprintf(&b, ", plus %s once", costText(p.switchCost(next, after)))
 	}
 	return b.String()
 }
@@ -82,14 +82,14 @@ func (s *SiteReport) closed() string {
 	}
 	switch len(reasons) {
 	case 0:
-		return "no way is open"
+		return "no way can be used"
 	case 1:
-		return "no way is open: " + reasons[0]
+		return "no way can be used: " + reasons[0]
 	}
 	for i, r := range reasons {
 		reasons[i] = strings.Join(ways[r], ", ") + ": " + r
 	}
-	return "no way is open: " + strings.Join(reasons, "; ")
+	return "no way can be used: " + strings.Join(reasons, "; ")
 }
 
 // carriesText returns a short description of the detail of a way's pages.
@@ -113,7 +113,7 @@ func pagesText(n int) string {
 	return number(int64(n)) + " pages"
 }
 
-func costText(l load) string {
+func costText(l expectedCost) string {
 	return protocolCost(l.cost())
 }
 

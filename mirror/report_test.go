@@ -20,7 +20,7 @@ func TestReportCounts(t *testing.T) {
 	src, to := &site{pages: pages(10)}, newSink()
 	check := func(what string, r *mirror.Report, want counts) {
 		t.Helper()
-		if d := cmp.Diff(want, counts{r.Asked, r.Unmodified, r.Fetched, r.Text}); d != "" {
+		if d := cmp.Diff(want, counts{r.Requested, r.Unmodified, r.Fetched, r.Text}); d != "" {
 			t.Errorf("%s (-want +got):\n%s", what, d)
 		}
 	}

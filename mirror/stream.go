@@ -13,17 +13,17 @@ import (
 // step is one action for the goroutine that applies changes. The steps arrive in the order in which
 // they must be applied.
 type step struct {
-	change millrace.Change
-	skip   *millrace.SkipError
-	err    error  // if asked is set, the error of this page; otherwise, the error of the stream
-	asked  bool   // the page was requested from the source
-	same   bool   // the stored page is up to date
-	listed string // if asked is set, the version in the list
-	got    string // version of the received page
-	via    string // protocol with which Options.Fallback fetched the page
-	cause  error  // reason for the use of Options.Fallback
-	named  int    // number of pages named so far
-	size   int    // number of bytes that the step takes from the memory limit
+	change    millrace.Change
+	skip      *millrace.SkipError
+	err       error  // if requested is set, the error of this page; otherwise, the error of the stream
+	requested bool   // the page was requested from the source
+	same      bool   // the stored page is up to date
+	listed    string // if requested is set, the version in the list
+	got       string // version of the received page
+	via       string // protocol with which Options.Fallback fetched the page
+	cause     error  // reason for the use of Options.Fallback
+	named     int    // number of pages named so far
+	size      int    // number of bytes that the step takes from the memory limit
 }
 
 // chunk is the number of refs that are compared with those of the sink at a time.
@@ -214,23 +214,23 @@ func collect(into map[string]millrace.Ref, refs iter.Seq2[millrace.Ref, error]) 
 
 // ask fetches one page from the source.
 func (rd *reader) ask(j job) step {
-	s := step{change: j.change, asked: true, named: j.named}
+	s := step{change: j.change, requested: true, named: j.named}
 	if err := context.Cause(rd.ctx); err != nil {
-		s.err, s.asked = err, false
+		s.err, s.requested = err, false
 		return s
 	}
-	if int(rd.row.Load()) >= rd.o.Failures {
+	if int(rd.consecutive.Load()) >= rd.o.Failures {
 		s.err = fmt.Errorf("not fetched: %w", millrace.ErrUnavailable)
 		return s
 	}
 	p, err := rd.src.Page(rd.ctx, j.have)
-	if brokenOff(err) && rd.ctx.Err() == nil {
+	if isTruncated(err) && rd.ctx.Err() == nil {
 		p, err = rd.src.Page(rd.ctx, j.have)
 	}
 	if errors.Is(err, millrace.ErrUnavailable) {
-		rd.row.Add(1)
+		rd.consecutive.Add(1)
 	} else {
-		rd.row.Store(0)
+		rd.consecutive.Store(0)
 	}
 	s.listed = j.change.Version
 	if err == nil {
@@ -244,7 +244,7 @@ func (rd *reader) ask(j job) step {
 		return s
 	}
 	if cause := context.Cause(rd.ctx); cause != nil {
-		s.err, s.asked = cause, false
+		s.err, s.requested = cause, false
 		return s
 	}
 	if rd.o.Fallback != nil {
@@ -258,9 +258,9 @@ func (rd *reader) ask(j job) step {
 	return s
 }
 
-// brokenOff reports whether a response ended before it was complete. Errors of this kind have a
+// isTruncated reports whether a response ended before it was complete. Errors of this kind have a
 // method that reports this. The request is then repeated once.
-func brokenOff(err error) bool {
+func isTruncated(err error) bool {
 	var e interface{ BrokenOff() bool }
 	return errors.As(err, &e) && e.BrokenOff()
 }

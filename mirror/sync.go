@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Options are the options of [Sync]. The zero value works.
+// Options are the options of [Sync]. The zero value is ready to use.
 type Options struct {
 	Concurrency int // number of concurrent fetches; 0 = 4
 	Batch       int // maximum number of changes per transaction of the sink; 0 = 200
@@ -37,7 +37,7 @@ type Progress struct {
 // Report is the result of a run.
 type Report struct {
 	millrace.Counts
-	Asked      int   // number of pages requested from the source
+	Requested  int   // number of pages requested from the source
 	Unmodified int   // number of requested pages that have not changed
 	Fetched    int   // number of received pages, requested or not, without aliases
 	Text       int64 // bytes of text in the received pages, including titles
@@ -98,7 +98,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 		r.fresh = true
 		err = r.do(ctx)
 	}
-	if brokenOff(err) && r.prog == (Progress{}) && r.report.SkippedN == 0 && ctx.Err() == nil {
+	if isTruncated(err) && r.prog == (Progress{}) && r.report.SkippedN == 0 && ctx.Err() == nil {
 		err = r.do(ctx) // the list ended early, and nothing was applied
 	}
 	return r.report, err
@@ -113,17 +113,17 @@ type run struct {
 	o         Options
 	report    *Report
 
-	state    state // state in the sink at the start of the run
-	fresh    bool  // ignore state.Cursor
-	seen     seen
-	batch    batch
-	complete []millrace.Checkpoint // checkpoints of complete lists, which are applied after the stream has ended
-	last     *millrace.Checkpoint  // latest checkpoint of the stream
-	failed   bool                  // a page is missing, so the cursor does not advance
-	mismatch uint64                // hash of the pages whose version differs from the list; see noteMismatch
-	row      atomic.Int32          // number of consecutive unavailable pages
-	prog     Progress
-	limit    memoryLimit // limits the pages that wait to be applied
+	state       state // state in the sink at the start of the run
+	fresh       bool  // ignore state.Cursor
+	seen        seen
+	batch       batch
+	complete    []millrace.Checkpoint // checkpoints of complete lists, which are applied after the stream has ended
+	last        *millrace.Checkpoint  // latest checkpoint of the stream
+	failed      bool                  // a page is missing, so the cursor does not advance
+	mismatch    uint64                // hash of the pages whose version differs from the list; see noteMismatch
+	consecutive atomic.Int32          // number of consecutive unavailable pages
+	prog        Progress
+	limit       memoryLimit // limits the pages that wait to be applied
 }
 
 // batch is a set of changes for one transaction of the sink.
@@ -150,7 +150,7 @@ func (r *run) do(ctx context.Context) error {
 		r.state = parseState(stored)
 	}
 	r.seen, r.complete, r.last, r.failed, r.mismatch, r.prog, r.batch = seen{}, nil, nil, false, 0, Progress{}, batch{}
-	r.row.Store(0)
+	r.consecutive.Store(0)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -178,7 +178,7 @@ func (r *run) take(ctx context.Context, s step) error {
 	switch {
 	case s.skip != nil:
 		r.skip(s.skip.URL, s.skip.Err)
-	case s.err != nil && s.asked:
+	case s.err != nil && s.requested:
 		return r.miss(s)
 	case s.err != nil:
 		return s.err
@@ -196,8 +196,8 @@ func (r *run) take(ctx context.Context, s step) error {
 			return err
 		}
 	}
-	if s.asked {
-		r.report.Asked++
+	if s.requested {
+		r.report.Requested++
 		if s.change.Page == nil {
 			r.report.Unmodified++
 		}
@@ -232,11 +232,11 @@ func (r *run) skip(url string, why error) {
 
 // miss handles a page that the source has named but not returned.
 func (r *run) miss(s step) error {
-	r.report.Asked++
+	r.report.Requested++
 	r.prog.Done++
 	r.failed = true
 	r.skip(s.change.URL, s.err)
-	if int(r.row.Load()) >= r.o.Failures {
+	if int(r.consecutive.Load()) >= r.o.Failures {
 		return millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row: %w", r.o.Failures, s.err))
 	}
 	return nil

@@ -76,12 +76,12 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return err // the errors of pages may only be consequences of this one
+		return err // the errors of the pages may be mere consequences of this error
 	}
 	var batch []millrace.Change
 	for _, s := range steps {
-		if s.asked {
-			r.report.Asked++
+		if s.requested {
+			r.report.Requested++
 		}
 		switch {
 		case s.err != nil:
@@ -102,7 +102,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 
 // fetch fetches the current state of a page.
 func (r *run) fetch(ctx context.Context, have millrace.Ref, known bool) step {
-	s := step{change: millrace.Change{Kind: millrace.Put, Ref: have}, asked: true}
+	s := step{change: millrace.Change{Kind: millrace.Put, Ref: have}, requested: true}
 	p, err := r.src.Page(ctx, have)
 	switch {
 	case err == nil:

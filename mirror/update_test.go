@@ -30,14 +30,14 @@ func TestUpdate(t *testing.T) {
 	if diff := cmp.Diff(want, to.titles); diff != "" {
 		t.Error(diff)
 	}
-	if r.Added != 1 || r.Updated != 1 || r.Deleted != 1 || r.Unchanged != 1 || r.SkippedN != 2 || r.Missed != 1 || r.Asked != 6 {
+	if r.Added != 1 || r.Updated != 1 || r.Deleted != 1 || r.Unchanged != 1 || r.SkippedN != 2 || r.Missed != 1 || r.Requested != 6 {
 		t.Errorf("%+v", r)
 	}
 	if to.cursor != cursor {
 		t.Error("the cursor advanced past unread changes")
 	}
 	r, err = mirror.Update(t.Context(), "x", src, to, []string{"/a", "/never"}, true, nil)
-	if err != nil || r.Deleted != 1 || r.Asked != 0 || to.titles["/a"] != "" {
+	if err != nil || r.Deleted != 1 || r.Requested != 0 || to.titles["/a"] != "" {
 		t.Errorf("%+v %v %v", r, err, to.titles)
 	}
 	delete(src.broken, "/d")

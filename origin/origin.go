@@ -19,7 +19,7 @@ import (
 type Origin struct {
 	Name   string // name such as folder; part of the names of sources in a store
 	Title  string // name for people, such as WordPress's REST API
-	Folder bool   // the origin reads a folder of files; otherwise, it reads a URL
+	Folder bool   // whether the origin reads a folder of files; otherwise, it reads a URL
 	// Detect returns the home of the site to which a folder or URL belongs. If this origin cannot
 	// read the site, Detect returns [millrace.ErrNotFound]. If Detect is nil, the origin can read
 	// every site.
@@ -29,10 +29,10 @@ type Origin struct {
 	Built func(dir string) (built string, ok bool)
 	Open  func(source string, o *Options) (*Source, error)
 
-	Types        bool // the origin supports Options.ExcludeTypes
-	ByFile       bool // URLs of its pages are paths relative to the base
-	SingleStream bool // the origin cannot read single pages
-	Progress     bool // the origin calls Options.Progress
+	Types        bool // whether the origin supports Options.ExcludeTypes
+	ByFile       bool // whether URLs of its pages are paths relative to the base
+	SingleStream bool // whether the origin cannot read single pages
+	Progress     bool // whether the origin calls Options.Progress
 }
 
 // Options are the options for opening a source. The zero value is valid for a folder.
@@ -53,9 +53,9 @@ type Options struct {
 	// If IgnoreRobots is set, pages that robots.txt disallows are read, too. The client must ignore
 	// robots.txt as well.
 	IgnoreRobots bool
-	// Wary is for a store whose pages of the site came from another source. If Wary is set, even
-	// the first scan fails if the site returns the same page for every URL.
-	Wary bool
+	// RejectUniform makes even the first scan fail if the site returns the same page for every URL.
+	// It is for a store whose pages of the site came from another source.
+	RejectUniform bool
 	// Progress is called with the number of processed URLs and the number of known URLs. It may be
 	// nil.
 	Progress func(done, known int)

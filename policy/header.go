@@ -35,7 +35,7 @@ func NewHeader(p *millrace.Policy) *Header {
 		return nil
 	}
 	h := &Header{says: p.Purposes}
-	signal, usage := h.says.words()
+	signal, usage := h.says.fieldValues()
 	h.signal, h.usage = []string{signal}, []string{usage}
 	return h
 }
@@ -50,7 +50,7 @@ func (h *Header) Write(to http.Header) {
 		to[fieldSignal], to[fieldUsage] = h.signal, h.usage
 		return
 	}
-	signal, usage := h.says.and(ReadHeader(to).Purposes).words()
+	signal, usage := h.says.merge(ReadHeader(to).Purposes).fieldValues()
 	to[fieldSignal], to[fieldUsage] = []string{signal}, []string{usage + unknown(to[fieldUsage]...)}
 }
 
@@ -79,7 +79,7 @@ func ReadSignals(values ...string) map[millrace.Purpose]bool {
 			no := value == "no" || value == "n"
 			for _, w := range purposes {
 				if (name == string(w.purpose) || name == w.usage) && (no || value == "yes" || value == "y") {
-					p = p.and(preferences{w.purpose: !no})
+					p = p.merge(preferences{w.purpose: !no})
 				}
 			}
 		}
@@ -87,8 +87,8 @@ func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	return p
 }
 
-// and combines two sets of preferences. A refusal takes precedence over a permission.
-func (p preferences) and(o preferences) preferences {
+// merge combines two sets of preferences. A refusal takes precedence over a permission.
+func (p preferences) merge(o preferences) preferences {
 	if len(o) == 0 {
 		return p
 	}
@@ -102,8 +102,8 @@ func (p preferences) and(o preferences) preferences {
 	return both
 }
 
-// words returns the values of Content-Signal and Content-Usage.
-func (p preferences) words() (signal, usage string) {
+// fieldValues returns the values of Content-Signal and Content-Usage.
+func (p preferences) fieldValues() (signal, usage string) {
 	var s, u []string
 	for _, w := range purposes {
 		if yes, stated := p[w.purpose]; stated && yes {

@@ -117,16 +117,16 @@ func parseRecords(text string) []record {
 
 const recordAgent = "user-agent"
 
-// groupWords contains the usage rules in the groups of a crawler.
-type groupWords struct {
+// usageRules contains the usage rules in the groups of a crawler.
+type usageRules struct {
 	says          preferences
 	other         []string // values of Content-Usage, for preferences about unknown purposes
 	delay         float64  // delay in seconds
 	signal, usage bool     // whether the group contains such a line
 }
 
-// ofAll reports whether a record applies to the whole file, even inside a group.
-func (r record) ofAll() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
+// appliesToFile reports whether a record applies to the whole file, even inside a group.
+func (r record) appliesToFile() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
 
 // token returns the product token of a User-agent record in lower case. It ignores a version, a
 // comment and further crawlers, as crawlers do.
@@ -143,9 +143,9 @@ func (r record) token() string {
 	return strings.ToLower(r.value[:end])
 }
 
-// groupsSay collects the usage rules for each crawler.
-func groupsSay(records []record) map[string]*groupWords {
-	say := make(map[string]*groupWords)
+// collectRules collects the usage rules for each crawler.
+func collectRules(records []record) map[string]*usageRules {
+	say := make(map[string]*usageRules)
 	var agents []string
 	inRules := false
 	for _, r := range records {
@@ -155,11 +155,11 @@ func groupsSay(records []record) map[string]*groupWords {
 			}
 			agents = append(agents, r.token())
 			if say[r.token()] == nil {
-				say[r.token()] = new(groupWords)
+				say[r.token()] = new(usageRules)
 			}
 			continue
 		}
-		inRules = inRules || !r.ofAll()
+		inRules = inRules || !r.appliesToFile()
 		for _, a := range agents {
 			say[a].add(r)
 		}
@@ -168,10 +168,10 @@ func groupsSay(records []record) map[string]*groupWords {
 }
 
 // add adds a record of a group to the usage rules.
-func (own *groupWords) add(r record) {
+func (own *usageRules) add(r record) {
 	switch r.name {
 	case "content-signal", "content-usage":
-		own.says = own.says.and(ReadSignals(r.value))
+		own.says = own.says.merge(ReadSignals(r.value))
 		own.signal, own.usage = own.signal || r.name == "content-signal", own.usage || r.name == "content-usage"
 		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // the record applies to the whole site
 			own.other = append(own.other, r.value)
@@ -183,9 +183,9 @@ func (own *groupWords) add(r record) {
 	}
 }
 
-// and merges the usage rules of two groups.
-func (own *groupWords) and(o *groupWords) *groupWords {
-	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay), own.signal || o.signal, own.usage || o.usage}
+// merge merges the usage rules of two groups.
+func (own *usageRules) merge(o *usageRules) *usageRules {
+	out := &usageRules{own.says.merge(o.says), slices.Clone(own.other), max(own.delay, o.delay), own.signal || o.signal, own.usage || o.usage}
 	for _, v := range o.other {
 		if !slices.Contains(out.other, v) {
 			out.other = append(out.other, v)
@@ -200,9 +200,9 @@ func (u *Robots) Write(text string) string {
 		return text
 	}
 	records := parseRecords(text)
-	say := groupsSay(records)
+	say := collectRules(records)
 	var b strings.Builder
-	var own *groupWords // rules of the crawlers in the current User-agent lines; nil if they have no rules or the rules were written
+	var own *usageRules // rules of the crawlers in the current User-agent lines; nil if they have no rules or the rules were written
 	named, live := false, false
 	inRules := false // the current group already contains a rule
 	flush := func() {
@@ -224,11 +224,11 @@ func (u *Robots) Write(text string) string {
 			}
 			live = true
 			if own == nil {
-				own = new(groupWords)
+				own = new(usageRules)
 			}
-			own = own.and(say[r.token()])
+			own = own.merge(say[r.token()])
 			b.WriteString(r.text + "\n")
-		case r.ofAll():
+		case r.appliesToFile():
 			b.WriteString(r.text + "\n")
 		default:
 			flush()
@@ -243,19 +243,19 @@ func (u *Robots) Write(text string) string {
 	}
 	flush()
 	if say["*"] == nil {
-		blank(&b)
-		b.WriteString("User-agent: *\n" + u.group(new(groupWords)) + "Disallow:\n")
+		blankLine(&b)
+		b.WriteString("User-agent: *\n" + u.group(new(usageRules)) + "Disallow:\n")
 	}
 	if len(u.tokens) == 0 {
 		return b.String()
 	}
-	blank(&b)
+	blankLine(&b)
 	b.WriteString("# The policy of this site refuses what these crawlers do.\n")
-	all := new(groupWords)
+	all := new(usageRules)
 	for _, token := range u.tokens {
 		b.WriteString("User-agent: " + token + "\n")
 		if o := say[strings.ToLower(token)]; o != nil {
-			all = all.and(o)
+			all = all.merge(o)
 		}
 	}
 	b.WriteString(u.group(all) + "Disallow: /\n")
@@ -263,9 +263,9 @@ func (u *Robots) Write(text string) string {
 }
 
 // group returns the records of the policy for a group, merged with the group's own rules.
-func (u *Robots) group(own *groupWords) string {
+func (u *Robots) group(own *usageRules) string {
 	var b strings.Builder
-	if signal, usage := u.says.and(own.says).words(); signal != "" {
+	if signal, usage := u.says.merge(own.says).fieldValues(); signal != "" {
 		if !u.lines.NoSignal || own.signal {
 			b.WriteString(fieldSignal + ": " + signal + "\n")
 		}
@@ -292,15 +292,15 @@ func (u *Robots) rule(r record) string {
 		return ""
 	}
 	path, list, _ := strings.Cut(r.value, " ")
-	signal, usage := u.says.and(ReadSignals(list)).words()
+	signal, usage := u.says.merge(ReadSignals(list)).fieldValues()
 	if r.name == "content-signal" {
 		return fieldSignal + ": " + path + " " + signal + "\n"
 	}
 	return fieldUsage + ": " + path + " " + usage + unknown(list) + "\n"
 }
 
-// blank ends a paragraph.
-func blank(b *strings.Builder) {
+// blankLine ends a paragraph with an empty line.
+func blankLine(b *strings.Builder) {
 	if s := b.String(); s != "" && !strings.HasSuffix(s, "\n\n") {
 		b.WriteString("\n")
 	}

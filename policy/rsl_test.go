@@ -53,7 +53,7 @@ func TestReadRSL(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got, _ := preferences(p.Purposes).words(); got != c.says {
+		if got, _ := preferences(p.Purposes).fieldValues(); got != c.says {
 			t.Errorf("%s: %q, want %q", c.name, got, c.says)
 		}
 	}
@@ -111,9 +111,9 @@ func readRSL(body []byte, path string) (*millrace.Policy, error) {
 			credit := l.Payment.Type == "attribution"
 			p.Requirements.Attribution = p.Requirements.Attribution || credit
 			if credit || l.Payment.Type == "" || l.Payment.Type == "free" {
-				p.Purposes = preferences(p.Purposes).and(usageOf(l.Permits, true))
+				p.Purposes = preferences(p.Purposes).merge(usageOf(l.Permits, true))
 			}
-			p.Purposes = preferences(p.Purposes).and(usageOf(l.Prohibits, false))
+			p.Purposes = preferences(p.Purposes).merge(usageOf(l.Prohibits, false))
 		}
 		return validated(p, "rsl", "")
 	}

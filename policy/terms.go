@@ -67,7 +67,7 @@ func Merge(docs []protocol.Terms) *Merged {
 		}
 		m.Terms, m.Contact = cmp.Or(m.Terms, p.Terms), cmp.Or(m.Contact, p.Contact)
 		m.Payment, m.Access = cmp.Or(m.Payment, p.Payment), cmp.Or(m.Access, p.Access)
-		m.Purposes = preferences(m.Purposes).and(p.Purposes)
+		m.Purposes = preferences(m.Purposes).merge(p.Purposes)
 		r := &m.Requirements
 		r.Attribution, r.LinkBack = r.Attribution || p.Requirements.Attribution, r.LinkBack || p.Requirements.LinkBack
 		r.Notice = r.Notice || p.Requirements.Notice

@@ -20,10 +20,10 @@ type Offer struct {
 	// client with a dictionary for the file reads changes and deletions from it.
 	Collection string
 
-	First Cost // cost of reading the whole site once, without the content of the pages in WithoutContent
-	Still Cost // cost of a refresh if nothing has changed
-	Moved Cost // cost of a refresh if something has changed, without the changed pages
-	Each  Cost // additional cost for each changed page
+	First     Cost // cost of reading the whole site once, without the content of the pages in WithoutContent
+	Unchanged Cost // cost of a refresh if nothing has changed
+	Changed   Cost // cost of a refresh if something has changed, without the changed pages
+	PerChange Cost // additional cost for each changed page
 	// Basis describes the data on which the estimates are based, such as "the list, and 3 of its
 	// 1,200 documents"; "" = exact counts.
 	Basis string

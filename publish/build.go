@@ -42,5 +42,5 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 // host returns the name of the static host for a base URL.
 func (s *Server) host(base string) string { return cmp.Or(s.o.Host, static.GuessHost(base, nil)) }
 
-// silent reports whether the static host sends no Link fields.
-func (s *Server) silent(base string) bool { return !static.SendsLinks(s.host(base)) }
+// sendsNoLinks reports whether the static host sends no Link fields.
+func (s *Server) sendsNoLinks(base string) bool { return !static.SendsLinks(s.host(base)) }

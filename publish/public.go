@@ -66,8 +66,8 @@ func (p *publicOnly) save(ctx context.Context) error {
 	return p.memory().Save(ctx, names)
 }
 
-// forbid records that a page is not public.
-func (p *publicOnly) forbid(name string) {
+// markPrivate records that a page is not public.
+func (p *publicOnly) markPrivate(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if delete(p.seen, name); !p.private[name] && len(p.private) < maxPrivate {
@@ -130,7 +130,7 @@ func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Se
 		source, direct := p.now()
 		for c, err := range source.Changes(ctx, since) {
 			if skip, ok := errors.AsType[*millrace.SkipError](err); ok && errors.Is(skip.Err, millrace.ErrForbidden) {
-				p.forbid(skip.URL)
+				p.markPrivate(skip.URL)
 			}
 			if c.Kind == millrace.KindCheckpoint && err == nil {
 				err = p.save(ctx)
@@ -151,7 +151,7 @@ func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Se
 			}
 			skip := &millrace.SkipError{URL: c.URL, Err: why}
 			if skip.Absent = errors.Is(why, errPrivate); skip.Absent {
-				p.forbid(c.URL)
+				p.markPrivate(c.URL)
 				known, err := p.known(ctx, c.URL)
 				if err != nil {
 					yield(millrace.Change{}, err)
@@ -250,7 +250,7 @@ func (p *publicOnly) check(ctx context.Context) (changed bool, err error) {
 		case is:
 			found = append(found, ref.URL)
 		case i < known && errors.Is(results[i], errPrivate):
-			p.forbid(ref.URL)
+			p.markPrivate(ref.URL)
 			gone = append(gone, ref.URL)
 		}
 	}

@@ -217,7 +217,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		}
 	}
 	return v, v.Answer(&gateway.Options{
-		Elements: static && s.silent(base), Metrics: s.counts,
+		Elements: static && s.sendsNoLinks(base), Metrics: s.counts,
 		Origin: next, Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
 	})
 }

@@ -47,13 +47,13 @@ type Fleet interface {
 	Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []Turn, next time.Time, err error)
 	// Renew extends the leases of groups, and returns those that are still valid.
 	Renew(ctx context.Context, d time.Duration, leases ...Lease) ([]Lease, error)
-	// SetAddress records the address of the host of a turn, such as "192.0.2.1". Hosts with the same
-	// address share a group. If rate is positive, the address is the name of a network that many
-	// hosts share, and rate is its limit in requests a second. If the address has changed, SetAddress
-	// moves the host to the group of the new address, and returns the turn with the lease of that
-	// group. If another worker has that lease, or the delay of that group is not over, SetAddress ends
-	// the turn. The site stays due, and the error is ErrConflict with the code "group-busy". A host
-	// moves at most three times a day, and then stays in its last group.
+	// SetAddress records the address of the host of a turn, such as "192.0.2.1". Hosts with the
+	// same address share a group. If rate is positive, the address is the name of a network that
+	// many hosts share, and rate is its limit in requests per second. If the address has changed,
+	// SetAddress moves the host to the group of the new address, and returns the turn with the
+	// lease of that group. If another worker has that lease, or the delay of that group is not
+	// over, SetAddress ends the turn. The site stays due, and the error is ErrConflict with the
+	// code "group-busy". A host moves at most three times a day, and then stays in its last group.
 	SetAddress(ctx context.Context, t Turn, address string, rate float64) (Turn, error)
 	// Visit leases the group of another machine for the duration d, so that a turn may send requests
 	// to it. The group is that of the address of the host, or that of the host if the address is

@@ -142,7 +142,7 @@ func (o *source) lastScan(ctx context.Context) (*dashboard.SourceScan, error) {
 		return nil, err
 	}
 	if last != nil {
-		l.Time, l.As, l.Counts, l.Requested = last.Time, last.Kind, last.Report.Counts, last.Report.Asked
+		l.Time, l.As, l.Counts, l.Requested = last.Time, last.Kind, last.Report.Counts, last.Report.Requested
 	}
 	if failure != nil {
 		l.Time, l.Err = failure.Time, failure.Err

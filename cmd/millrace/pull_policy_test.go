@@ -378,7 +378,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	}
 	midnight := nextDay()
 	r, code := tryPull(t, s.URL, file, "--via", "tct-01")
-	if code != exitFailure || r.GoOn == nil || !r.GoOn.Equal(midnight) || !strings.Contains(r.Error, midnight.Format(time.RFC3339)) || !strings.Contains(r.Error, "rate_hints.max_requests_per_day") {
+	if code != exitFailure || r.ContinueAfter == nil || !r.ContinueAfter.Equal(midnight) || !strings.Contains(r.Error, midnight.Format(time.RFC3339)) || !strings.Contains(r.Error, "rate_hints.max_requests_per_day") {
 		t.Errorf("exit %d: %+v", code, r)
 	}
 	// The stored count equals the number of requests.
@@ -394,7 +394,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	}
 	// The limit applies to the whole machine, and thus also to another mirror.
 	r, code = tryPull(t, s.URL, filepath.Join(filepath.Dir(file), "other.db"), "--via", "tct-01")
-	if paths := s.since(); len(paths) > 2 || code != exitFailure || r.GoOn == nil {
+	if paths := s.since(); len(paths) > 2 || code != exitFailure || r.ContinueAfter == nil {
 		t.Errorf("second pull on the same day: %q, exit %d, %+v", paths, code, r)
 	}
 	got := len(storedPages(t, file, s.URL+"/", s.URL+"/"))

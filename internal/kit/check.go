@@ -77,7 +77,7 @@ func (s *SiteContext) At(path string) string { return strings.TrimSuffix(s.Root(
 func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
 	resp, err = s.Get(ctx, u)
 	switch {
-	case check.Unsure(err), ctx.Err() != nil:
+	case check.IsInconclusive(err), ctx.Err() != nil:
 		return nil, "", cmp.Or(err, ctx.Err())
 	case err != nil:
 		return nil, err.Error(), nil //nolint:nilerr // why contains the error

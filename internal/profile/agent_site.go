@@ -103,7 +103,7 @@ func (s *site) see(ctx context.Context) (err error) {
 		return err
 	}
 	stream, err := s.Do(ctx, http.MethodGet, s.At("/mcp"), http.Header{"Accept": {"text/event-stream"}})
-	if check.Unsure(err) || ctx.Err() != nil {
+	if check.IsInconclusive(err) || ctx.Err() != nil {
 		return err
 	}
 	s.mcp = err == nil && stream.Status != http.StatusNotFound && stream.Status < 500 && !weblink.IsHTML(stream.Header)
@@ -153,7 +153,7 @@ func (s *site) seeSitemaps(ctx context.Context) error {
 func (s *site) seePage(ctx context.Context, u string) error {
 	resp, err := s.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
 	switch {
-	case check.Unsure(err), ctx.Err() != nil:
+	case check.IsInconclusive(err), ctx.Err() != nil:
 		return err
 	case err != nil:
 		return nil //nolint:nilerr // no rule can check it
@@ -192,7 +192,7 @@ func (s *site) seePage(ctx context.Context, u string) error {
 		}
 	}
 	own, err := s.Do(ctx, http.MethodGet, resp.URL, http.Header{"Accept": {"text/markdown"}})
-	if check.Unsure(err) || ctx.Err() != nil {
+	if check.IsInconclusive(err) || ctx.Err() != nil {
 		return err
 	}
 	if err == nil && isMarkdown(own) {

@@ -270,7 +270,7 @@ func (s *way) see(ctx context.Context) error {
 		// Do not use Document, which drops content with a wrong digest.
 		plain, err := s.Get(ctx, u)
 		switch {
-		case check.Unsure(err), ctx.Err() != nil:
+		case check.IsInconclusive(err), ctx.Err() != nil:
 			return cmp.Or(err, ctx.Err())
 		case err != nil, plain.Status != http.StatusOK, plain.CutErr != nil, weblink.IsHTML(plain.Header), kit.LooksHTML(plain.Coded):
 			continue

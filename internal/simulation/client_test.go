@@ -113,7 +113,7 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 	report, err := mirror.Sync(ctx, c.p.Name+" "+base, src, sink, &mirror.Options{
 		Batch: 1 + c.rng.IntN(10), Concurrency: 1 + c.rng.IntN(4),
 	})
-	c.w.logf("%s: %+v, asked %d, skipped %d, unconfirmed %d, %v", c.name, report.Counts, report.Asked, report.SkippedN, report.UnconfirmedDeletions, err)
+	c.w.logf("%s: %+v, asked %d, skipped %d, unconfirmed %d, %v", c.name, report.Counts, report.Requested, report.SkippedN, report.UnconfirmedDeletions, err)
 	c.pulls++
 	whole := err == nil
 	if whole {

@@ -46,9 +46,9 @@ type Options struct {
 	// If IgnoreRobots is set, the run also crawls addresses that robots.txt disallows. The client
 	// must ignore robots.txt, too.
 	IgnoreRobots bool
-	// Wary is for a sink whose pages of this site came from another source before. If Wary is set,
-	// even the first run fails if the site returns the same page for every address.
-	Wary bool
+	// RejectUniform makes even the first run fail if the site returns the same page for every
+	// address. It is for a sink whose pages of this site came from another source before.
+	RejectUniform bool
 	// Progress is called often, from one goroutine, with the number of processed addresses and the
 	// number of known addresses. It may be nil.
 	Progress func(done, known int)
@@ -69,7 +69,7 @@ type Crawl struct {
 	log       *slog.Logger
 
 	extractor int // version of the extractor
-	ruling    *ruling
+	ruling    *extractionRules
 
 	heavy    chan struct{} // a token that is held while a large page is processed
 	running  sync.Mutex
@@ -196,8 +196,8 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 		return nil, millrace.ErrUnmodified
 	case page:
 	case moved:
-		return c.muted(res, res.to)
-	case nothing:
+		return c.aliasTo(res, res.to)
+	case notPage:
 		if res.err != nil {
 			return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, res.err)
 		}
@@ -211,7 +211,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	if res.canonical != "" {
 		other := c.visit(ctx, rules, task{url: res.canonical}, &buf)
 		if other.outcome == page && similar(other.sketch, res.sketch) >= notWhollyOther {
-			return c.muted(res, res.canonical)
+			return c.aliasTo(res, res.canonical)
 		}
 	}
 	if res.made.detailed() && res.made.String() == have.Version {
@@ -221,9 +221,9 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return res.page, nil
 }
 
-// muted returns an alias for the address to. The fetched address redirects to it, or names it as
+// aliasTo returns an alias for the address to. The fetched address redirects to it, or names it as
 // canonical.
-func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
+func (c *Crawl) aliasTo(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {
 	case v != inside:
@@ -233,7 +233,7 @@ func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	case isLogin(u) && !isLogin(res.url):
 		return nil, errLogin
 	}
-	return mute(u, &version{kind: isMute, by: res.rules.by, day: today(c.now()), target: key(u)}), nil
+	return aliasVersion(u, &version{kind: isAlias, by: res.rules.by, day: today(c.now()), target: key(u)}), nil
 }
 
 // Reasons why an address does not have a page.

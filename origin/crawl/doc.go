@@ -4,7 +4,7 @@
 //
 // The site is the folder of the root: all URLs of the same origin whose path is in the folder of
 // the root. The crawl follows links, sitemaps (those in robots.txt, otherwise those at the usual
-// paths) and the feeds that the home page links to. It removes fragments, tracking parameters and
+// paths) and the feeds to which the home page links. It removes fragments, tracking parameters and
 // session IDs from addresses, and ignores the order of parameters. It recognises images, scripts,
 // archives and office files by their extensions, and does not fetch them.
 //
@@ -75,7 +75,7 @@
 //   - An address on another site: the page takes that address. It keeps its own address if another
 //     page already has that address, or if that address is a home page.
 //
-// A page is also a duplicate of its twin if both have the same text. A twin is the same address
+// A page is also a duplicate of a variant if both have the same text. A variant is the same address
 // with or without a final slash, or with the name of the directory's default document. A redirect
 // is an alias of its target.
 //

@@ -38,11 +38,11 @@ func (r *run) visitRoot(ctx context.Context) error {
 	var res *result
 	select {
 	case res = <-r.results:
-		r.flying--
+		r.inFlight--
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for r.rested(ctx, res.err) {
+	for r.shouldRetry(ctx, res.err) {
 		res = r.outages.ask(t)
 	}
 	if err := ctx.Err(); err != nil {
@@ -51,7 +51,7 @@ func (r *run) visitRoot(ctx context.Context) error {
 	if err := r.rootError(res); err != nil {
 		return err
 	}
-	if err := r.sane(ctx, res); err != nil {
+	if err := r.checkRoot(ctx, res); err != nil {
 		return err
 	}
 	r.feeds = res.feeds
@@ -74,7 +74,7 @@ func (r *run) rootError(res *result) error {
 			return millrace.Coded("login", fmt.Errorf("%w: the home page requires a login at %s", millrace.ErrForbidden, to))
 		}
 		return nil
-	case nothing:
+	case notPage:
 		return fmt.Errorf("%w: the root is not an HTML page", millrace.Coded("no-html", millrace.ErrInvalid))
 	case empty:
 		return fmt.Errorf("read root: %w", res.err)
@@ -101,7 +101,7 @@ func (r *run) finish() error {
 		if f.count > 1 {
 			why = fmt.Errorf("%w, and %d similar addresses", why, f.count-1)
 		}
-		if err := r.report(f.example.url, linked(why, f.example.from)); err != nil {
+		if err := r.report(f.example.url, withLinker(why, f.example.from)); err != nil {
 			return err
 		}
 	}

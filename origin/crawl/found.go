@@ -17,7 +17,7 @@ func (r *run) found(t task) error {
 		return nil
 	}
 	if e.state != unknown {
-		if t.hint > r.since.Newest && r.since.Newest > 0 && e.state == had && e.flags&tried == 0 && len(r.hinted) < maxHinted {
+		if t.hint > r.since.Newest && r.since.Newest > 0 && e.state == hasPage && e.flags&tried == 0 && len(r.hinted) < maxHinted {
 			t.hinted = true
 			r.hinted = append(r.hinted, t)
 		}
@@ -36,7 +36,7 @@ func (r *run) found(t task) error {
 		_, v := r.scope.clean(t.url)
 		shape, any := r.traps.shapes(t.url)
 		switch {
-		case v == tangled:
+		case v == repetitive:
 			return r.refuse(t, k, shape, errTangled)
 		case t.depth > r.o.MaxDepth:
 			r.met.Depth = r.by.Depth
@@ -89,7 +89,7 @@ func (r *run) add(t task, k uint64, e entry) error {
 	r.table.set(k, e)
 	r.known++
 	v := version{kind: isPending, by: r.rules.by, depth: t.depth, listed: t.listed}
-	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: aliasVersion(t.url, &v)})
 }
 
 // refusal is a group of addresses that were excluded for the same reason.

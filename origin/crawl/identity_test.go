@@ -83,7 +83,7 @@ func TestIdentity(t *testing.T) {
 			s.set("/d/", html("D", words("d")))
 			s.set("/d/index.html", html("D", words("d")))
 			s.set("/e", html("E", words("e")))
-			s.set("/e/", html("E", words("another e"))) // not quite twins
+			s.set("/e/", html("E", words("another e"))) // not quite variants
 		}, want: []string{"/", "/A", "/D", "/e", "/e/"}},
 		{name: "redirects", site: func(s *site) {
 			s.set("/", html("Home", words("home"), "/old", "/away", "/loop", "/round1", "/track"))
@@ -120,7 +120,7 @@ func TestIdentity(t *testing.T) {
 			check := func(when string) {
 				t.Helper()
 				got := m.pages()
-				for i, p := range got { // the order of fetches determines which of the twins is the page
+				for i, p := range got { // the order of fetches determines which of the variants is the page
 					switch p {
 					case "/a", "/a/":
 						got[i] = "/A"

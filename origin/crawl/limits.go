@@ -71,7 +71,7 @@ func (r *run) limits(next *cursor) {
 		next.Limits = r.since.Limits.with(r.met)
 	}
 	next.LostMore = r.since.LostMore || r.lostMore
-	if next.LostMore && r.regains {
+	if next.LostMore && r.recovered {
 		next.LostMore, next.Limits.Robots = false, lostCount
 	}
 }

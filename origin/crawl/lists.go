@@ -161,7 +161,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	req.Header.Set("Accept", "application/xml, text/xml, application/rss+xml, application/atom+xml, text/plain, */*;q=0.5")
 	l.Validators.Set(req.Header)
 	resp, err := fetch.Do(ctx, r.client, req)
-	for r.rested(ctx, err) {
+	for r.shouldRetry(ctx, err) {
 		resp, err = fetch.Do(ctx, r.client, req)
 	}
 	if err != nil {
@@ -228,7 +228,7 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 // listed adds an address from list n, with its modification time in the list.
 func (r *run) listed(u string, n int, modified time.Time) error {
 	u, v := r.scope.clean(r.local(u))
-	if v == tangled && len(u) <= maxAddress {
+	if v == repetitive && len(u) <= maxAddress {
 		v = inside // the owner of the site lists this address
 	}
 	if v != inside {

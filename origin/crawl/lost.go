@@ -42,15 +42,15 @@ func (r *run) lose(t *task, k uint64) {
 	if !ok || r.knownRefs == nil {
 		return
 	}
-	if l, ok := r.losses[k]; ok && (l.Had || t.state != had) {
+	if l, ok := r.losses[k]; ok && (l.Had || t.state != hasPage) {
 		r.relinked(k)
 		return
 	}
 	if len(r.losses) >= 2*maxLosses {
-		r.lostMore = r.lostMore || t.state == had
+		r.lostMore = r.lostMore || t.state == hasPage
 		return
 	}
-	r.losses[k] = loss{URL: u, When: r.now().Unix(), Had: t.state == had, Depth: t.depth}
+	r.losses[k] = loss{URL: u, When: r.now().Unix(), Had: t.state == hasPage, Depth: t.depth}
 }
 
 // relinked makes a lost address due in the next run, because this run has read a page or a list
@@ -62,9 +62,9 @@ func (r *run) relinked(k uint64) {
 	}
 }
 
-// seek queues the lost addresses that are due. The sink is informed about them only if they have a
-// page.
-func (r *run) seek(all bool) error {
+// queueLost queues the lost addresses that are due. The sink is notified of them only if they have
+// a page.
+func (r *run) queueLost(all bool) error {
 	now := r.now()
 	for _, k := range r.lostKeys() {
 		l := r.losses[k]
@@ -73,7 +73,7 @@ func (r *run) seek(all bool) error {
 		if e.state != unknown || !(all && l.Had) && !l.due(now, k) {
 			continue // found in another list or in the sink, or not due
 		}
-		if _, v := r.scope.clean(t.url); v != inside && v != tangled {
+		if _, v := r.scope.clean(t.url); v != inside && v != repetitive {
 			continue
 		}
 		e.state = gone
@@ -102,8 +102,8 @@ func (r *run) lostKeys() []uint64 {
 	return keys
 }
 
-// stillLost handles a lost address that is still without a page.
-func (r *run) stillLost(res *result) error {
+// keepLost handles a lost address that is still without a page.
+func (r *run) keepLost(res *result) error {
 	k := key(res.url)
 	l := r.losses[k]
 	if now := r.now().Unix(); res.outcome != failed && (l.Asked == 0 || now-l.When >= int64(lossFresh/time.Second)) {
@@ -123,11 +123,11 @@ func (r *run) stillLost(res *result) error {
 // regained records that a lost address has a page again. The first of these addresses queues all
 // lost pages, because the site has probably recovered.
 func (r *run) regained(res *result) error {
-	if res.state == had || r.regains || !r.losses[key(res.url)].Had {
+	if res.state == hasPage || r.recovered || !r.losses[key(res.url)].Had {
 		return nil
 	}
-	r.regains = true
-	return r.seek(true)
+	r.recovered = true
+	return r.queueLost(true)
 }
 
 // stillMissing returns the losses for the next run.

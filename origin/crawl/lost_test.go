@@ -192,7 +192,7 @@ func TestLossesAreBounded(t *testing.T) {
 		u := fmt.Sprintf("https://a.example/%d", i)
 		st := pending
 		if i%4 == 0 {
-			st = had
+			st = hasPage
 		}
 		r.lose(&task{url: u, state: st}, key(u))
 	}
@@ -201,7 +201,7 @@ func TestLossesAreBounded(t *testing.T) {
 		t.Errorf("%d are kept, %v", len(out), r.lostMore)
 	}
 	u := "https://a.example/more"
-	if r.lose(&task{url: u, state: had}, key(u)); len(r.losses) != 2*maxLosses || !r.lostMore {
+	if r.lose(&task{url: u, state: hasPage}, key(u)); len(r.losses) != 2*maxLosses || !r.lostMore {
 		t.Errorf("%d losses are in memory", len(r.losses))
 	}
 }

@@ -9,7 +9,7 @@ func Origin() origin.Origin {
 		Open: func(root string, o *origin.Options) (*origin.Source, error) {
 			c, err := New(o.Client, root, &Options{
 				KnownRefs: o.KnownRefs, Original: o.Original, Rules: o.Rules, Progress: o.Progress, Logger: o.Logger,
-				MaxPages: o.MaxPages, MaxDepth: o.MaxDepth, MaxTime: o.MaxTime, IgnoreRobots: o.IgnoreRobots, Wary: o.Wary,
+				MaxPages: o.MaxPages, MaxDepth: o.MaxDepth, MaxTime: o.MaxTime, IgnoreRobots: o.IgnoreRobots, RejectUniform: o.RejectUniform,
 			})
 			if err != nil {
 				return nil, err

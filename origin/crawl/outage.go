@@ -26,20 +26,20 @@ func softOf(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }
 
-// impossible returns an address that neither exists nor is in a cache.
-func (r *run) impossible(n int) string {
+// nonexistent returns an address that neither exists nor is in a cache.
+func (r *run) nonexistent(n int) string {
 	return r.scope.base + "no-such-page-" + hex(key(fmt.Sprint(r.scope.base, " ", r.started.Unix(), " ", n)))
 }
 
-// replaced reports whether a page is the site's current response for every address. It fetches a
+// isUniform reports whether a page is the site's current response for every address. It fetches a
 // nonexistent address if a page differs completely from the stored one, and again if two of these
 // pages are similar. It returns an error if this fetch fails.
-func (r *run) replaced(res *result) (bool, error) {
+func (r *run) isUniform(res *result) (bool, error) {
 	o := &r.outages
-	if res.state == had && !res.version.stale && similar(res.version.sketch, res.sketch) < notWhollyOther &&
+	if res.state == hasPage && !res.version.stale && similar(res.version.sketch, res.sketch) < notWhollyOther &&
 		!o.answer.matches(res) && (o.answer == nil || o.other.matches(res)) && o.asked < maxProbes {
 		o.asked++
-		u := r.impossible(o.asked)
+		u := r.nonexistent(o.asked)
 		if !r.allowed(u) {
 			return false, nil
 		}
@@ -56,15 +56,15 @@ func (r *run) replaced(res *result) (bool, error) {
 	return o.answer.matches(res), nil
 }
 
-// sane ends the run if the root resembles the response for every address but did not do so before.
-// Some sites respond to nonexistent addresses with their home page. Therefore sane also compares
-// other stored pages.
-func (r *run) sane(ctx context.Context, res *result) error {
+// checkRoot ends the run if the root resembles the response for every address but did not do so
+// before. Some sites respond to nonexistent addresses with their home page. Therefore checkRoot
+// also compares other stored pages.
+func (r *run) checkRoot(ctx context.Context, res *result) error {
 	if res.outcome != page {
 		return nil
 	}
-	if r.o.Wary && res.state != had {
-		u := r.impossible(0)
+	if r.o.RejectUniform && res.state != hasPage {
+		u := r.nonexistent(0)
 		if !r.allowed(u) {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 		}
 		return nil
 	}
-	down, err := r.replaced(res)
+	down, err := r.isUniform(res)
 	if err != nil {
 		return fmt.Errorf("root: %w", err)
 	}
@@ -86,7 +86,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 			return fmt.Errorf("read stored refs: %w", err)
 		}
 		t := r.taskOf(ref)
-		if _, v := r.scope.clean(t.url); t.state != had || t.url == res.url || v == outside || !r.allowed(t.url) {
+		if _, v := r.scope.clean(t.url); t.state != hasPage || t.url == res.url || v == outside || !r.allowed(t.url) {
 			continue
 		}
 		switch got := r.outages.ask(t); {
@@ -105,7 +105,7 @@ func (r *run) sane(ctx context.Context, res *result) error {
 	return r.sameEverywhere(res)
 }
 
-// maxOthers is the maximum number of other stored pages that sane fetches.
+// maxOthers is the maximum number of other stored pages that checkRoot fetches.
 const maxOthers = 3
 
 func (r *run) sameEverywhere(res *result) error {

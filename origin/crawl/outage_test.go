@@ -122,7 +122,7 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// If the previous pages came from another source (Wary), even the first run fails if a site
+// If the previous pages came from another source (RejectUniform), even the first run fails if a site
 // responds to every address with the same page.
 func TestOutageOfOthers(t *testing.T) {
 	notice := document(doc("Welcome", "Accept the terms of this network to go on to where you wanted to go."))
@@ -131,12 +131,12 @@ func TestOutageOfOthers(t *testing.T) {
 		s.set("/", notice)
 		s.set("/*", notice)
 		m := newMill(t, s.URL+"/")
-		_, err := m.try(m.open(Options{Wary: wary}))
+		_, err := m.try(m.open(Options{RejectUniform: wary}))
 		if wary != (millrace.Status(err) == 503) || wary != (len(m.pages()) == 0) {
 			t.Errorf("wary %t: %d pages, %v", wary, len(m.pages()), err)
 		}
 		s.set("/*", http.NotFound)
-		if _, err := m.try(m.open(Options{Wary: wary})); err != nil || len(m.pages()) != 1 {
+		if _, err := m.try(m.open(Options{RejectUniform: wary})); err != nil || len(m.pages()) != 1 {
 			t.Errorf("wary %t, of a site of one page: %d pages, %v", wary, len(m.pages()), err)
 		}
 	}

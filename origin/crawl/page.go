@@ -40,8 +40,8 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 		r.made.hint = r.hint
 	}
 	r.page.URL = r.url
-	if r.elsewhere != "" {
-		r.page.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
+	if r.foreignCanonical != "" {
+		r.page.URL, r.made.claim = r.foreignCanonical, key(r.foreignCanonical)
 	}
 	r.made.revise(r)
 	r.same = stored.kind == isPage && !stored.stale && stored.revision == r.made.revision
@@ -101,7 +101,7 @@ func (c *Crawl) canonical(r *result, canonical string) {
 		// If every page names the home page of another site as canonical, this is a mistake, so the
 		// link is ignored.
 		if at, err := url.Parse(canonical); err == nil && (at.Path != "/" || at.RawQuery != "" || r.url == c.scope.base) {
-			r.elsewhere = canonical
+			r.foreignCanonical = canonical
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (c *Crawl) links(all []extract.Link) []string {
 			continue
 		}
 		u, v := c.scope.clean(c.local(l.URL))
-		if v != inside && v != tangled {
+		if v != inside && v != repetitive {
 			continue
 		}
 		if e, ok := c.table.get(key(u)); ok && e.state != unknown && e.state != gone {

@@ -14,9 +14,10 @@ const (
 	maxPause  = time.Minute
 )
 
-// rested reports whether to send a request again. If the request was not sent because the host must
-// rest, rested first waits for the end of the rest. It does so at most maxPauses times per run.
-func (r *run) rested(ctx context.Context, err error) bool {
+// shouldRetry reports whether to send a request again. If the request was not sent because the host
+// must rest, shouldRetry first waits for the end of the rest. It does so at most maxPauses times
+// per run.
+func (r *run) shouldRetry(ctx context.Context, err error) bool {
 	rest, ok := errors.AsType[*fetch.PauseError](err)
 	if !ok || r.pauses >= maxPauses || rest.Asked { // the time in a Retry-After is usually too long to wait
 		return false
@@ -53,7 +54,7 @@ func (r *run) postponed(res *result) bool {
 // the others.
 func (r *run) resume(ctx context.Context) error {
 	res, others := r.resting[0], r.resting[1:]
-	for r.rested(ctx, res.err) {
+	for r.shouldRetry(ctx, res.err) {
 		res = r.outages.ask(res.task)
 	}
 	if err := ctx.Err(); err != nil {

@@ -26,7 +26,7 @@ type task struct {
 	hinted       bool   // fetched early, because a list reports a change
 	knownVersion string // version that the sink has stored
 	version      version
-	remade       bool // the page was extracted again in this run; the sink may still return the previous version
+	reextracted  bool // whether the page was extracted again in this run; the sink may still return the previous version
 	state        state
 }
 

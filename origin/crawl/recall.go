@@ -15,11 +15,11 @@ func (r *run) recall(ctx context.Context) error {
 	if r.knownRefs == nil {
 		return nil
 	}
-	err := r.recollect(ctx, r.rules, func(t *task, made *result) error {
+	err := r.storedRefs(ctx, r.rules, func(t *task, made *result) error {
 		k := key(t.url)
 		if made != nil {
 			t.version = made.made
-			r.remade = append(r.remade, k)
+			r.reextracted = append(r.reextracted, k)
 			if err := r.emit(made.change()); err != nil {
 				return err
 			}
@@ -27,7 +27,7 @@ func (r *run) recall(ctx context.Context) error {
 		e, _ := r.table.get(k)
 		e.flags, e.state = e.flags|named, t.state
 		switch t.state {
-		case had:
+		case hasPage:
 			e.about = t.version.sketch
 			v := t.version
 			if v.old != nil {
@@ -38,7 +38,7 @@ func (r *run) recall(ctx context.Context) error {
 			if c := t.version.claim; c != 0 {
 				r.table.set(c, entry{state: claimed, about: k, flags: named})
 			}
-		case muted:
+		case aliased:
 			e.about = t.version.target
 			r.traps.note(t.url, !t.version.fruitless)
 		case pending:
@@ -53,17 +53,17 @@ func (r *run) recall(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.Sort(r.remade); len(r.remade) > 0 {
-		r.log.Info("pages extracted again by changed rules", "site", r.scope.base, "pages", len(r.remade))
+	if slices.Sort(r.reextracted); len(r.reextracted) > 0 {
+		r.log.Info("pages extracted again by changed rules", "site", r.scope.base, "pages", len(r.reextracted))
 	}
 	r.table.prune()
 	return nil
 }
 
-// judge counts whether the modification time in a list correctly announced a change. If most of
+// countHint counts whether the modification time in a list correctly announced a change. If most of
 // these hints are wrong, as in a list that always contains the current day, the remaining hints get
 // no priority.
-func (r *run) judge(t *task, same bool) {
+func (r *run) countHint(t *task, same bool) {
 	if !t.hinted {
 		return
 	}
@@ -76,26 +76,26 @@ func (r *run) judge(t *task, same bool) {
 	}
 }
 
-// maxWrong is the number of wrong hints from which judge compares the counts.
+// maxWrong is the number of wrong hints from which countHint compares the counts.
 const maxWrong = 20
 
 // taskOf returns the task for a stored ref.
 func (r *run) taskOf(ref millrace.Ref) task {
 	t := storedTask(ref, r.rules)
-	t.full, t.remade = r.reread, r.wasRemade(key(ref.URL))
+	t.full, t.reextracted = r.reread, r.wasReextracted(key(ref.URL))
 	return t
 }
 
-func storedTask(ref millrace.Ref, rules *ruling) task {
+func storedTask(ref millrace.Ref, rules *extractionRules) task {
 	v := parseVersion(ref.Version, rules.by)
 	t := task{url: ref.URL, knownVersion: ref.Version, version: v, depth: v.depth}
 	switch v.kind {
-	case isMute:
-		t.state = muted
+	case isAlias:
+		t.state = aliased
 	case isPending:
 		t.state = pending
 	default:
-		t.state = had
+		t.state = hasPage
 	}
 	return t
 }
@@ -111,7 +111,7 @@ func (r *run) recallOne(ctx context.Context, t task) (task, error) {
 		}
 		if ref.URL == t.url {
 			hold := r.taskOf(ref)
-			t.knownVersion, t.version, t.state, t.depth, t.full, t.remade = hold.knownVersion, hold.version, hold.state, hold.depth, hold.full, hold.remade
+			t.knownVersion, t.version, t.state, t.depth, t.full, t.reextracted = hold.knownVersion, hold.version, hold.state, hold.depth, hold.full, hold.reextracted
 		}
 	}
 	return t, nil

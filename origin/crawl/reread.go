@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// ruling contains the rules of an extraction.
-type ruling struct {
+// extractionRules contains the rules of an extraction.
+type extractionRules struct {
 	rules *extract.Rules
 	by    string // text that identifies the rules in the versions of pages
 }
@@ -25,7 +25,7 @@ func (c *Crawl) setRules(rules *extract.Rules) {
 	if f := rules.Fingerprint(); f != "" {
 		by += "-" + f
 	}
-	c.ruling = &ruling{rules, by}
+	c.ruling = &extractionRules{rules, by}
 }
 
 // change returns the change for a page that was extracted again.
@@ -33,16 +33,16 @@ func (r *result) change() millrace.Change {
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: r.url, Version: r.page.Version}, Page: r.page}
 }
 
-// recollect calls each with the stored refs, approximately in their order. If a page was extracted
-// with other rules, recollect extracts it again if possible. In all other cases, made is nil.
-func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task, made *result) error) error {
+// storedRefs calls each with the stored refs, approximately in their order. If a page was extracted
+// with other rules, storedRefs extracts it again if possible. In all other cases, made is nil.
+func (c *Crawl) storedRefs(ctx context.Context, rules *extractionRules, each func(t *task, made *result) error) error {
 	// Batches keep all processors busy, but hold few pages in memory.
 	some := make([]task, 0, min(c.o.Concurrency, 2*runtime.GOMAXPROCS(0)))
 	settle := func() error {
 		made, errs := make([]*result, len(some)), make([]error, len(some))
 		var workers sync.WaitGroup
 		for i := range some {
-			workers.Go(func() { made[i], errs[i] = c.remake(ctx, rules, &some[i]) })
+			workers.Go(func() { made[i], errs[i] = c.reextract(ctx, rules, &some[i]) })
 		}
 		workers.Wait()
 		for i := range some {
@@ -76,9 +76,9 @@ func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task,
 	return settle()
 }
 
-// remake extracts a page again from its stored original. The page keeps its address and the
+// reextract extracts a page again from its stored original. The page keeps its address and the
 // validators of the stored version. If the result is nil, the page must be fetched.
-func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, error) {
+func (c *Crawl) reextract(ctx context.Context, rules *extractionRules, t *task) (*result, error) {
 	if _, v := c.scope.clean(t.url); v == outside {
 		return nil, nil //nolint:nilnil // see above
 	}
@@ -114,10 +114,10 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 	c.canonical(r, res.Canonical)
 	r.made, r.page.URL = *t.version.old, r.url
 	if r.made.claim != 0 {
-		if r.elsewhere == "" || key(r.elsewhere) != r.made.claim {
+		if r.foreignCanonical == "" || key(r.foreignCanonical) != r.made.claim {
 			return nil, nil //nolint:nilnil // the page would have another address
 		}
-		r.page.URL = r.elsewhere
+		r.page.URL = r.foreignCanonical
 	}
 	r.made.by, r.made.sketch = rules.by, r.sketch
 	if r.made.revision != "" {
@@ -128,9 +128,9 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 	return r, nil
 }
 
-// wasRemade reports whether this run has extracted the page of an address again. Such a page has
-// already been yielded.
-func (r *run) wasRemade(k uint64) bool {
-	_, ok := slices.BinarySearch(r.remade, k)
+// wasReextracted reports whether this run has extracted the page of an address again. Such a page
+// has already been yielded.
+func (r *run) wasReextracted(k uint64) bool {
+	_, ok := slices.BinarySearch(r.reextracted, k)
 	return ok
 }

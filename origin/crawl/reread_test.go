@@ -51,7 +51,7 @@ func (m *mill) reread(c *Crawl) (names []string) {
 // reread yields the pages that were extracted with other rules and have been extracted again.
 func (c *Crawl) reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
-		err := c.recollect(ctx, c.ruling, func(_ *task, made *result) error {
+		err := c.storedRefs(ctx, c.ruling, func(_ *task, made *result) error {
 			if made != nil && !yield(made.change(), nil) {
 				return errStop
 			}
@@ -170,7 +170,7 @@ func TestReread(t *testing.T) {
 				if pages := slices.DeleteFunc(asked, func(u string) bool { return u != "/" && !strings.HasPrefix(u, "/p/") }); len(pages) != n || cond != n/2 {
 					t.Errorf("%d pages were requested, %d of them conditionally: %v", len(pages), cond, pages)
 				}
-				if rep.Added+rep.Deleted+rep.SkippedN > 0 || rep.Asked > 0 || alone && (m.seq() != seq || rep.Updated > 0) {
+				if rep.Added+rep.Deleted+rep.SkippedN > 0 || rep.Requested > 0 || alone && (m.seq() != seq || rep.Updated > 0) {
 					t.Errorf("the run: %+v", rep)
 				}
 				for u, text := range m.texts() {

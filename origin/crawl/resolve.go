@@ -20,19 +20,19 @@ const (
 func (r *run) resolve(res *result) error {
 	k := key(res.url)
 	if res.url != r.scope.base {
-		down, why := r.replaced(res)
+		down, why := r.isUniform(res)
 		switch {
 		case why != nil:
 			res.outcome, res.err = failed, why
-			if err := r.failed(res); err != nil {
+			if err := r.takeFailed(res); err != nil {
 				return err
 			}
-			return r.settled(k)
+			return r.takeWaiting(k)
 		case down, r.soft.Load().matches(res):
-			if err := r.absent(res, errSoft); err != nil {
+			if err := r.takeAbsent(res, errSoft); err != nil {
 				return err
 			}
-			return r.settled(k)
+			return r.takeWaiting(k)
 		}
 	}
 	to, target, naming, err := r.addressOf(res, k)
@@ -56,7 +56,7 @@ func (r *run) resolve(res *result) error {
 	if err != nil {
 		return err
 	}
-	return r.settled(k)
+	return r.takeWaiting(k)
 }
 
 // same handles a duplicate. It also follows the links of the page.
@@ -65,7 +65,7 @@ func (r *run) same(res *result, to string, target uint64) error {
 	if err != nil {
 		return err
 	}
-	return r.mute(res, to, target, leads)
+	return r.takeAlias(res, to, target, leads)
 }
 
 // addressOf returns the address of a page, and the key of the page at that address. It accepts a
@@ -85,9 +85,9 @@ func (r *run) addressOf(res *result, k uint64) (to string, target uint64, naming
 			}
 		}
 	}
-	for _, twin := range r.scope.twins(res.url) {
+	for _, twin := range r.scope.variants(res.url) {
 		tk := key(twin)
-		if e, _ := r.table.get(tk); tk != k && e.state == had && e.about != 0 && e.about == res.sketch {
+		if e, _ := r.table.get(tk); tk != k && e.state == hasPage && e.about != 0 && e.about == res.sketch {
 			return twin, tk, duplicate, nil
 		}
 	}
@@ -99,7 +99,7 @@ func (r *run) addressOf(res *result, k uint64) (to string, target uint64, naming
 func (r *run) compare(res *result, k uint64, to string) (target uint64, naming naming, err error) {
 	target = key(to)
 	e, _ := r.table.get(target)
-	for hop := 0; e.state == muted && e.about != target && hop < 5; hop++ {
+	for hop := 0; e.state == aliased && e.about != target && hop < 5; hop++ {
 		target = e.about
 		e, _ = r.table.get(target)
 	}
@@ -119,17 +119,17 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		return target, wait, nil
 	}
 	switch {
-	case e.state == had && e.about == 0 && e.flags&tried == 0:
+	case e.state == hasPage && e.about == 0 && e.flags&tried == 0:
 		// The sketch of the page is unknown: fetch it.
-	case e.state == had:
+	case e.state == hasPage:
 		if len(res.page.Blocks) == 0 || similar(e.about, res.sketch) >= notWhollyOther {
 			return target, duplicate, nil
 		}
-		r.mistaken[target]++
+		r.wrongCanonical[target]++
 		return target, own, nil
 	case e.state == pending && e.flags&tried != 0:
 		return target, forNow, nil // the other page was not fetched successfully
-	case e.state == gone && e.flags&tried != 0, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
+	case e.state == gone && e.flags&tried != 0, e.state == refused, e.state == aliased, r.wrongCanonical[target] >= 3, target != key(to), !r.allowed(to):
 		return target, own, nil
 	}
 	if e.state == unknown || e.state == gone {
@@ -156,12 +156,12 @@ func (r *run) keep(res *result, k uint64) error {
 		return err
 	}
 	e, _ := r.table.get(k)
-	if res.state != had {
-		res.made.fruitless = !leads && (res.page.Kind == millrace.Archive || !r.traps.novel(res.url, res.lines))
+	if res.state != hasPage {
+		res.made.fruitless = !leads && (res.page.Kind == millrace.Archive || !r.traps.isNew(res.url, res.lines))
 		r.traps.note(res.url, !res.made.fruitless)
 	}
-	if res.elsewhere != "" {
-		c := key(res.elsewhere)
+	if res.foreignCanonical != "" {
+		c := key(res.foreignCanonical)
 		if by, ok := r.table.get(c); ok && by.state == claimed && by.about != k {
 			// Another page already has that address. Keep the page's own address, so that it does
 			// not replace the other page.
@@ -177,11 +177,11 @@ func (r *run) keep(res *result, k uint64) error {
 	if !res.page.Modified.IsZero() {
 		age = r.now().Sub(res.page.Modified)
 	}
-	r.judge(&res.task, res.same)
-	e.checked(r.now(), res.state == had && !res.same, age)
-	e.state, e.about = had, res.sketch
+	r.countHint(&res.task, res.same)
+	e.checked(r.now(), res.state == hasPage && !res.same, age)
+	e.state, e.about = hasPage, res.sketch
 	v := res.made.String()
-	if res.state == had && v == res.knownVersion && res.made.detailed() {
+	if res.state == hasPage && v == res.knownVersion && res.made.detailed() {
 		r.done--
 		r.pages--
 		return r.keepState(res.task, k, e)
@@ -205,7 +205,7 @@ func (r *run) follow(res *result) (leads bool, err error) {
 		}
 		if r.known > n && !leads {
 			shape, _ := r.traps.shapes(u)
-			leads = apart(mine, shape)
+			leads = unrelated(mine, shape)
 		}
 	}
 	res.links = nil

@@ -40,7 +40,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	}
 	for r.rest.phase != over {
 		if r.rest.next == nil {
-			if r.rest.phase == orphan && r.flying > 0 {
+			if r.rest.phase == orphan && r.inFlight > 0 {
 				return task{}, false, nil // pages that are being fetched may turn out to be missing, too
 			}
 			if r.rest.phase == resume && (r.since.At == "" || r.cut) || r.rest.phase == orphan && (r.gone == 0 || r.cut) {
@@ -76,7 +76,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	k := key(ref.URL)
 	e, known := r.table.get(k)
-	if e.flags&tried != 0 || e.flags&stood != 0 && r.rest.phase != orphan {
+	if e.flags&tried != 0 || e.flags&keptUnchanged != 0 && r.rest.phase != orphan {
 		return t, false, nil
 	}
 	t = r.taskOf(ref)
@@ -87,7 +87,7 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 		}
 	case orphan:
 		target, ok := r.table.get(t.version.target)
-		return t, t.state == muted && ok && target.state == gone, nil
+		return t, t.state == aliased && ok && target.state == gone, nil
 	}
 	if _, v := r.scope.clean(ref.URL); v == outside {
 		return t, false, r.skip(ref.URL, true, fmt.Errorf("%w: not in %s", millrace.ErrNotFound, r.scope.base))
@@ -100,11 +100,11 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	case r.cut:
 	case r.reread:
 		ask = true
-	case t.state == muted && !t.version.stale:
+	case t.state == aliased && !t.version.stale:
 		// The target of an alias is fetched separately. The keys distribute the fetches of aliases
 		// over a week.
 		ask = (today(r.now())+int64(k%7))/7 != (t.version.day+int64(k%7))/7
-	case t.state == had && t.knownVersion == "":
+	case t.state == hasPage && t.knownVersion == "":
 		ask = true
 	default:
 		ask = e.due(r.now())
@@ -119,20 +119,20 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 
 // keepState yields an address whose stored state is still valid.
 func (r *run) keepState(t task, k uint64, e entry) error {
-	e.flags |= stood
+	e.flags |= keptUnchanged
 	r.table.set(k, e)
 	if t.knownVersion == "" {
 		r.missed = true
 		return r.skip(t.url, false, fmt.Errorf("%w: left for the next run", millrace.ErrUnavailable))
 	}
 	r.done++
-	if t.state == had {
+	if t.state == hasPage {
 		r.pages++
 	}
 	if r.done%256 == 0 {
 		r.progress()
 	}
-	if r.wasRemade(k) {
+	if r.wasReextracted(k) {
 		return nil // yielded when it was extracted again; the sink may still return the previous version
 	}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: t.knownVersion}})

@@ -17,58 +17,58 @@ import (
 // fetch pages and extract them.
 type run struct {
 	*Crawl
-	yield   func(millrace.Change, error) bool
-	stopped bool         // yield returned false
-	ended   func() error // function that returns the error of the context
-	since   cursor
-	started time.Time
-	root    *url.URL
-	robots  *fetch.Robots
-	trusted map[string]bool // origins whose lists may be read
-	lists   []list
-	newest  int64 // newest modification time in the lists, in seconds since 1970
-	rules   *ruling
-	remade  []uint64 // keys of the pages that were extracted again, sorted
+	yield       func(millrace.Change, error) bool
+	stopped     bool         // yield returned false
+	ended       func() error // function that returns the error of the context
+	since       cursor
+	started     time.Time
+	root        *url.URL
+	robots      *fetch.Robots
+	trusted     map[string]bool // origins whose lists may be read
+	lists       []list
+	newest      int64 // newest modification time in the lists, in seconds since 1970
+	rules       *extractionRules
+	reextracted []uint64 // keys of the pages that were extracted again, sorted
 
-	queue   queue
-	hinted  []task
-	urgent  []task // addresses that waiting pages depend on
-	rest    rest
-	resting []*result // results without a sent request, because the host must rest
-	again   []task    // tasks to repeat after the rest
-	pauses  int
-	giveUp  error // set if the site has stopped responding
-	flights map[uint64]*flight
-	flying  int // number of tasks that the workers have
-	waiting int // number of results that wait for another result
-	jobs    chan task
-	results chan *result
+	queue    queue
+	hinted   []task
+	urgent   []task // addresses that waiting pages depend on
+	rest     rest
+	resting  []*result // results without a sent request, because the host must rest
+	again    []task    // tasks to repeat after the rest
+	pauses   int
+	giveUp   error // set if the site has stopped responding
+	flights  map[uint64]*flight
+	inFlight int // number of tasks that the workers have
+	waiting  int // number of results that wait for another result
+	jobs     chan task
+	results  chan *result
 
-	traps    traps
-	outages  outages
-	mistaken map[uint64]int // number of wrong canonical links, by target
-	refused  map[string]*refusal
-	refusals int // number of excluded addresses
-	losses   map[uint64]loss
-	lostMore bool // more pages were lost than a cursor can contain
-	regains  bool // a lost page exists again
-	right    int  // number of correct hints in lists
-	wrong    int  // number of wrong hints in lists
+	traps          traps
+	outages        outages
+	wrongCanonical map[uint64]int // number of wrong canonical links, by target
+	refused        map[string]*refusal
+	refusals       int // number of excluded addresses
+	losses         map[uint64]loss
+	lostMore       bool // more pages were lost than a cursor can contain
+	recovered      bool // a lost page exists again
+	right          int  // number of correct hints in lists
+	wrong          int  // number of wrong hints in lists
 
-	asked  int    // number of fetched addresses
-	known  int    // number of known addresses that may be pages
-	done   int    // number of finished addresses
-	pages  int    // number of known pages
-	gone   int    // number of pages that no longer exist
-	row    int    // number of consecutive failures
-	cut    bool   // a limit was reached
-	missed bool   // a page or a list was unavailable
-	by     limits // current limits
-	met    limits // limits that have excluded addresses
-	reread bool   // fetch everything without conditions
-	read   bool   // everything was fetched without conditions
-	last   error
-	feeds  []string
+	asked       int    // number of fetched addresses
+	known       int    // number of known addresses that may be pages
+	done        int    // number of finished addresses
+	pages       int    // number of known pages
+	gone        int    // number of pages that no longer exist
+	consecutive int    // number of consecutive failures
+	cut         bool   // a limit was reached
+	missed      bool   // a page or a list was unavailable
+	by          limits // current limits
+	met         limits // limits that have excluded addresses
+	reread      bool   // fetch everything without conditions
+	read        bool   // everything was fetched without conditions
+	last        error
+	feeds       []string
 }
 
 // flight is an address that is being fetched, or whose result waits.
@@ -102,7 +102,7 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 	}
 	r := &run{
 		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest, rules: c.ruling,
-		flights: map[uint64]*flight{}, mistaken: map[uint64]int{}, refused: map[string]*refusal{},
+		flights: map[uint64]*flight{}, wrongCanonical: map[uint64]int{}, refused: map[string]*refusal{},
 		traps: traps{base: c.scope.base, groups: map[string]*group{}},
 	}
 	r.root, _ = url.Parse(c.scope.base) // canonical, so it is valid
@@ -160,14 +160,14 @@ func (r *run) do(ctx context.Context) (err error) {
 		return err
 	}
 	r.withdrawn()
-	if err := r.seek(false); err != nil {
+	if err := r.queueLost(false); err != nil {
 		return err
 	}
 	for done := false; !done; {
 		if err := r.dispatch(ctx); err != nil {
 			return err
 		}
-		if r.flying == 0 {
+		if r.inFlight == 0 {
 			switch {
 			case len(r.resting) > 0:
 				if err := r.resume(ctx); err != nil {
@@ -191,7 +191,7 @@ func (r *run) do(ctx context.Context) (err error) {
 func (r *run) receive(ctx context.Context) error {
 	select {
 	case res := <-r.results:
-		r.flying--
+		r.inFlight--
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (r *run) receive(ctx context.Context) error {
 func (r *run) readRobots(ctx context.Context) error {
 	var err error
 	r.robots, err = fetch.RobotsOf(ctx, r.client, r.root)
-	for r.rested(ctx, err) {
+	for r.shouldRetry(ctx, err) {
 		r.robots, err = fetch.RobotsOf(ctx, r.client, r.root)
 	}
 	if err != nil {
@@ -232,18 +232,18 @@ func (r *run) dispatch(ctx context.Context) error {
 	}
 }
 
-// pick returns the next task: first, addresses that waiting pages depend on; then addresses that
+// pick returns the next task: first, addresses on which waiting pages depend; then addresses that
 // lists report as new; then found addresses; and finally the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {
 		return task{}, false, nil //nolint:nilerr // the fetches in progress determine what follows
 	}
-	if n := len(r.again); n > 0 && r.flying < r.width() {
+	if n := len(r.again); n > 0 && r.inFlight < r.width() {
 		t := r.again[n-1]
 		r.again = r.again[:n-1]
 		return t, true, nil
 	}
-	for n := len(r.urgent); n > 0 && r.flying < r.width(); n = len(r.urgent) {
+	for n := len(r.urgent); n > 0 && r.inFlight < r.width(); n = len(r.urgent) {
 		t := r.urgent[n-1]
 		if r.urgent = r.urgent[:n-1]; r.tried(t.url) {
 			continue // the address was also in the queue
@@ -251,7 +251,7 @@ func (r *run) pick(ctx context.Context) (task, bool, error) {
 		t, err := r.recallOne(ctx, t)
 		return t, err == nil, err
 	}
-	for r.flying+r.waiting < r.width() {
+	for r.inFlight+r.waiting < r.width() {
 		r.cut = r.cut || r.asked >= r.o.MaxPages || r.o.MaxTime > 0 && r.now().Sub(r.started) >= r.o.MaxTime
 		if r.cut {
 			return r.pickRest(ctx) // it yields the unchanged pages
@@ -312,7 +312,7 @@ func (r *run) start(t task) error {
 		return r.take(&result{task: t, outcome: absent, err: r.disallowed(t.url)})
 	}
 	r.asked++
-	r.flying++
+	r.inFlight++
 	r.jobs <- t // never blocks, because the channel has room for all tasks
 	return nil
 }

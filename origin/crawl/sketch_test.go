@@ -129,7 +129,7 @@ func TestShapes(t *testing.T) {
 		{"f?", "f?a&", false},
 		{"f", "f?a&", false},
 	} {
-		if apart(c.a, c.b) != c.want {
+		if unrelated(c.a, c.b) != c.want {
 			t.Errorf("%s and %s: %v", c.a, c.b, !c.want)
 		}
 	}

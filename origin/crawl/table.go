@@ -12,8 +12,8 @@ type state uint8
 const (
 	unknown state = iota
 	pending       // found, but not fetched yet
-	had           // the address has a page
-	muted         // the address is an alias
+	hasPage       // the address has a page
+	aliased       // the address is an alias
 	gone          // the page is missing or not allowed
 	claimed       // the address is the canonical address, on another site, of a page
 	refused       // excluded by robots.txt or a limit
@@ -21,7 +21,7 @@ const (
 
 // entry is the state of one address in memory. An entry takes 16 bytes, and its key 8.
 type entry struct {
-	// about is the page's sketch. For a muted address, it is the key of the page to which the alias
+	// about is the page's sketch. For an alias, it is the key of the page to which the alias
 	// points. For a claimed address, it is the key of the page that claims the address.
 	about    uint64
 	hint     uint32 // newest modification time in the lists, in seconds since 1970; 0 = none
@@ -37,10 +37,10 @@ func (e *entry) date(hint int64) { e.hint = max(e.hint, uint32(min(max(hint, 0),
 
 // Flags for an address in the current run.
 const (
-	named  uint8 = 1 << iota // the sink has stored or received the address
-	tried                    // the address was fetched
-	stood                    // the page was yielded as unchanged
-	listed                   // a sitemap contains the address
+	named         uint8 = 1 << iota // the sink has stored or received the address
+	tried                           // the address was fetched
+	keptUnchanged                   // the page was yielded as unchanged
+	listed                          // a sitemap contains the address
 
 	// The upper bits are kept between runs. They contain the number of the last sitemap with the
 	// address; 0 = none.
@@ -162,7 +162,7 @@ func (t *table) earliest() uint32 {
 	defer t.mu.RUnlock()
 	var least uint32
 	for _, e := range t.m {
-		if e.asked != 0 && (e.state == had || e.state == pending) && (least == 0 || e.next() < least) {
+		if e.asked != 0 && (e.state == hasPage || e.state == pending) && (least == 0 || e.next() < least) {
 			least = e.next()
 		}
 	}

@@ -21,32 +21,32 @@ func (r *run) take(res *result) error {
 	r.count(res)
 	var err error
 	if res.state == gone && res.outcome != page {
-		if err := r.stillLost(res); err != nil {
+		if err := r.keepLost(res); err != nil {
 			return err
 		}
-		return r.settled(key(res.url))
+		return r.takeWaiting(key(res.url))
 	}
 	switch res.outcome {
 	case unchanged:
-		err = r.still(res)
+		err = r.takeUnchanged(res)
 	case page:
 		if res.err != nil {
 			r.remark(res.task, "scripts", "", res.err)
 		}
 		return r.resolve(res)
 	case moved:
-		err = r.moved(res)
-	case nothing, empty:
-		err = r.nothing(res)
+		err = r.takeRedirect(res)
+	case notPage, empty:
+		err = r.takeNotPage(res)
 	case absent:
-		err = r.absent(res, res.err)
+		err = r.takeAbsent(res, res.err)
 	case failed:
-		err = r.failed(res)
+		err = r.takeFailed(res)
 	}
 	if err != nil {
 		return err
 	}
-	return r.settled(key(res.url))
+	return r.takeWaiting(key(res.url))
 }
 
 // count detects that the site has stopped responding. In this case, the run ends when no fetch is
@@ -54,16 +54,16 @@ func (r *run) take(res *result) error {
 func (r *run) count(res *result) {
 	_, refused := errors.AsType[*fetch.AddressError](res.err)
 	if res.outcome != failed || !refused && !errors.Is(res.err, millrace.ErrUnavailable) {
-		r.row, r.giveUp = 0, nil
+		r.consecutive, r.giveUp = 0, nil
 		return
 	}
-	if r.row++; r.row == maxFailures {
-		r.giveUp = millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run it again to continue", r.row, res.err))
+	if r.consecutive++; r.consecutive == maxFailures {
+		r.giveUp = millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run it again to continue", r.consecutive, res.err))
 	}
 }
 
-// settled handles the results that wait for an address.
-func (r *run) settled(k uint64) error {
+// takeWaiting handles the results that wait for an address.
+func (r *run) takeWaiting(k uint64) error {
 	f := r.flights[k]
 	if f == nil {
 		return nil
@@ -79,11 +79,11 @@ func (r *run) settled(k uint64) error {
 	return nil
 }
 
-// still handles an unchanged page.
-func (r *run) still(res *result) error {
+// takeUnchanged handles an unchanged page.
+func (r *run) takeUnchanged(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
-	r.judge(&res.task, true)
+	r.countHint(&res.task, true)
 	age := time.Duration(0)
 	if m := res.version.modified; m > 0 {
 		age = r.now().Sub(time.Unix(m, 0))
@@ -93,67 +93,67 @@ func (r *run) still(res *result) error {
 	return r.keepState(res.task, k, e)
 }
 
-// moved handles a redirect.
-func (r *run) moved(res *result) error {
+// takeRedirect handles a redirect.
+func (r *run) takeRedirect(res *result) error {
 	to, v := r.scope.clean(res.to)
 	k := key(res.url)
 	switch {
 	case v == inside && key(to) == k:
-		return r.absent(res, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop))
+		return r.takeAbsent(res, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop))
 	case v == inside && isLogin(to) && !isLogin(res.url):
 		to, _, _ = strings.Cut(to, "?") // the query contains the page to return to
 		if err := r.found(task{url: to, from: res.url, depth: res.depth + 1}); err != nil {
 			return err
 		}
-		return r.absent(res, errLogin)
+		return r.takeAbsent(res, errLogin)
 	case v != inside:
-		if res.state == had {
-			return r.absent(res, millrace.Coded("leads-away", fmt.Errorf("%w: now redirects to %s, which is not a page of this site", millrace.ErrNotFound, res.to)))
+		if res.state == hasPage {
+			return r.takeAbsent(res, millrace.Coded("leads-away", fmt.Errorf("%w: now redirects to %s, which is not a page of this site", millrace.ErrNotFound, res.to)))
 		}
 		if v == outside {
 			r.remark(res.task, "away", "", millrace.Coded("leads-away", fmt.Errorf("redirects to %s, which is not a page of this site", res.to)))
 		}
-		return r.mute(res, res.url, k, false)
+		return r.takeAlias(res, res.url, k, false)
 	}
 	known := r.known
 	if err := r.found(task{url: to, from: res.url, depth: res.depth + 1, listed: res.listed}); err != nil {
 		return err
 	}
-	if res.state == had {
+	if res.state == hasPage {
 		// Treat the page as absent, not as an alias. If all pages of a site suddenly redirect to
 		// the same page, package mirror must confirm the loss first.
-		return r.absent(res, millrace.Coded("moved", fmt.Errorf("%w: now redirects to %s", millrace.ErrNotFound, to)))
+		return r.takeAbsent(res, millrace.Coded("moved", fmt.Errorf("%w: now redirects to %s", millrace.ErrNotFound, to)))
 	}
 	leads := false
 	if r.known > known {
 		mine, _ := r.traps.shapes(res.url)
 		other, _ := r.traps.shapes(to)
-		leads = apart(mine, other)
+		leads = unrelated(mine, other)
 	}
-	return r.mute(res, to, key(to), leads)
+	return r.takeAlias(res, to, key(to), leads)
 }
 
-// mute handles an alias of the address to. leads reports whether the page had new links.
-func (r *run) mute(res *result, to string, target uint64, leads bool) error {
+// takeAlias handles an alias of the address to. leads reports whether the page had new links.
+func (r *run) takeAlias(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
 	fruitless := !leads
-	if res.state == muted && !res.version.stale {
+	if res.state == aliased && !res.version.stale {
 		fruitless = res.version.fruitless
 	} else {
 		r.traps.note(res.url, leads)
 	}
-	e.state, e.about = muted, target
+	e.state, e.about = aliased, target
 	e.checked(r.now(), false, 0)
 	r.table.set(k, e)
-	v := version{kind: isMute, by: r.rules.by, day: today(r.now()), target: target, fruitless: fruitless}
-	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
+	v := version{kind: isAlias, by: r.rules.by, day: today(r.now()), target: target, fruitless: fruitless}
+	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: aliasVersion(to, &v)})
 }
 
-// nothing handles an address that is neither a page nor a redirect.
-func (r *run) nothing(res *result) error {
+// takeNotPage handles an address that is neither a page nor a redirect.
+func (r *run) takeNotPage(res *result) error {
 	why := res.err
-	if res.outcome == nothing {
+	if res.outcome == notPage {
 		if why == nil {
 			why = fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 		} else {
@@ -162,29 +162,29 @@ func (r *run) nothing(res *result) error {
 		r.last = fmt.Errorf("%s: %w", res.url, why)
 	}
 	switch {
-	case res.state == had && errors.Is(why, millrace.ErrTooLarge):
-		return r.failed(res)
-	case res.state == had:
-		return r.absent(res, why)
+	case res.state == hasPage && errors.Is(why, millrace.ErrTooLarge):
+		return r.takeFailed(res)
+	case res.state == hasPage:
+		return r.takeAbsent(res, why)
 	case res.outcome == empty:
 		if err := r.skip(res.url, false, why); err != nil {
 			return err
 		}
 	}
-	return r.mute(res, res.url, key(res.url), false)
+	return r.takeAlias(res, res.url, key(res.url), false)
 }
 
-// absent handles an address whose page is missing or not allowed.
-func (r *run) absent(res *result, why error) error {
+// takeAbsent handles an address whose page is missing or not allowed.
+func (r *run) takeAbsent(res *result, why error) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
 	e.state = gone
 	r.table.set(k, e)
 	r.lost(&res.task)
 	if res.state == gone {
-		return r.stillLost(&result{task: res.task, outcome: absent})
+		return r.keepLost(&result{task: res.task, outcome: absent})
 	}
-	if res.state == had || !errors.Is(why, errLogin) {
+	if res.state == hasPage || !errors.Is(why, errLogin) {
 		r.lose(&res.task, k)
 	}
 	if res.state == pending && errors.Is(why, errLogin) {
@@ -196,9 +196,9 @@ func (r *run) absent(res *result, why error) error {
 		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
 	}
 	switch res.state {
-	case had:
+	case hasPage:
 		r.gone++
-	case muted:
+	case aliased:
 		// The address was only an alias.
 		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
 	default:
@@ -206,26 +206,27 @@ func (r *run) absent(res *result, why error) error {
 			return err
 		}
 	}
-	return r.skip(res.url, true, linked(why, res.from))
+	return r.skip(res.url, true, withLinker(why, res.from))
 }
 
-// failed handles an address that is unavailable. The stored state of the address does not change.
-func (r *run) failed(res *result) error {
+// takeFailed handles an address that is unavailable. The stored state of the address does not
+// change.
+func (r *run) takeFailed(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
-	if res.state == had {
+	if res.state == hasPage {
 		r.pages++
 	}
-	e.checked(r.now(), res.state == had, 0)
+	e.checked(r.now(), res.state == hasPage, 0)
 	r.table.set(k, e)
 	r.lost(&res.task)
 	r.missed = true
-	return r.skip(res.url, false, linked(res.err, res.from))
+	return r.skip(res.url, false, withLinker(res.err, res.from))
 }
 
-// linked adds the page that links to an address to an error. It removes the address from the text,
-// because the address precedes the error.
-func linked(why error, from string) error {
+// withLinker adds the page that links to an address to an error. It removes the address from the
+// text, because the address precedes the error.
+func withLinker(why error, from string) error {
 	if status, ok := errors.AsType[*fetch.StatusError](why); ok {
 		why = shortStatus{status}
 	}
@@ -264,14 +265,14 @@ func (r *run) probe(ctx context.Context) error {
 		var res *result
 		select {
 		case res = <-r.results:
-			r.flying--
+			r.inFlight--
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 		k := key(u)
 		delete(r.flights, k)
 		r.table.drop(k)
-		for r.rested(ctx, res.err) {
+		for r.shouldRetry(ctx, res.err) {
 			res = r.outages.ask(res.task)
 		}
 		if res.outcome == failed {

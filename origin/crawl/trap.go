@@ -77,9 +77,9 @@ func (t *traps) shapes(u string) (shape, any string) {
 	return b.String(), any
 }
 
-// apart reports whether two shapes are unrelated: their paths differ, or they have no parameter in
-// common.
-func apart(a, b string) bool {
+// unrelated reports whether two shapes are unrelated: their paths differ, or they have no parameter
+// in common.
+func unrelated(a, b string) bool {
 	p, names, _ := strings.Cut(a, "?")
 	q, others, _ := strings.Cut(b, "?")
 	if p != q {
@@ -158,9 +158,9 @@ func (g *group) count(fruitful bool) {
 	}
 }
 
-// novel reports whether the lines of a page are new to the group of its address, and stores the
+// isNew reports whether the lines of a page are new to the group of its address, and stores the
 // lines.
-func (t *traps) novel(u string, lines []uint64) bool {
+func (t *traps) isNew(u string, lines []uint64) bool {
 	if len(lines) == 0 {
 		return false
 	}

@@ -49,10 +49,10 @@ func newScope(root string) (scope, error) {
 type urlClass uint8
 
 const (
-	inside   urlClass = iota // may be a page
-	outside                  // not on the site
-	resource                 // an image, a script or an archive, never a page
-	tangled                  // too long or repetitive, so probably generated
+	inside     urlClass = iota // may be a page
+	outside                    // not on the site
+	resource                   // an image, a script or an archive, never a page
+	repetitive                 // too long or repetitive, so probably generated
 )
 
 // clean returns the form in which the crawl fetches a canonical URL, and the class of the URL.
@@ -92,8 +92,8 @@ func (s *scope) clean(abs string) (string, urlClass) {
 	switch {
 	case isResource(p):
 		return "", resource
-	case len(abs) > maxAddress, asks && strings.Count(query, "&") >= maxParameters, isTangled(p):
-		return abs, tangled
+	case len(abs) > maxAddress, asks && strings.Count(query, "&") >= maxParameters, isRepetitive(p):
+		return abs, repetitive
 	}
 	return abs, inside
 }
@@ -204,8 +204,8 @@ func isResource(p string) bool {
 	return !strings.Contains(p, "/wiki/") && !strings.Contains(p[strings.LastIndexByte(p, '/'):], ":")
 }
 
-// isTangled reports whether a path is too deep or repetitive, such as /a/b/a/b/a/b.
-func isTangled(p string) bool {
+// isRepetitive reports whether a path is too deep or repetitive, such as /a/b/a/b/a/b.
+func isRepetitive(p string) bool {
 	if strings.Count(p, "/") <= maxRepeats {
 		return false
 	}

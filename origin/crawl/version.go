@@ -16,7 +16,7 @@ const format = 1
 // Kinds of names; the first byte of a version.
 const (
 	isPage    = 'p' // a page
-	isMute    = 'm' // an alias: a redirect, a duplicate, or an address that is not HTML
+	isAlias   = 'm' // an alias: a redirect, a duplicate, or an address that is not HTML
 	isPending = 'q' // found, but not fetched yet
 )
 
@@ -82,7 +82,7 @@ func (v *version) String() string {
 			b = append(b, ' ')
 			b = append(b, v.etag...)
 		}
-	case isMute:
+	case isAlias:
 		number(uint64(v.day))
 		number(v.target)
 		number(uint64(flag(v.fruitless)))
@@ -101,7 +101,7 @@ func parseVersion(s, by string) version {
 	if s == "" {
 		return unknown
 	}
-	if v.kind = s[0]; v.kind != isMute && v.kind != isPending {
+	if v.kind = s[0]; v.kind != isAlias && v.kind != isPending {
 		v.kind = isPage
 	}
 	unknown.kind, v.stale = v.kind, false
@@ -126,7 +126,7 @@ func parseVersion(s, by string) version {
 		if numbers[1]&2 != 0 {
 			v.modified, v.hint = 0, v.modified
 		}
-	case v.kind == isMute && len(fields) == 3:
+	case v.kind == isAlias && len(fields) == 3:
 		v.day, v.target, v.fruitless = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
 	case v.kind == isPending && len(fields) == 2:
 		v.depth, v.listed = int(min(numbers[0], 1<<16)), numbers[1] != 0
@@ -213,5 +213,7 @@ func lastModified(h http.Header) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// mute returns an alias, whose name belongs to another page or to none.
-func mute(u string, v *version) *millrace.Page { return &millrace.Page{URL: u, Version: v.String()} }
+// aliasVersion returns the version of an alias, whose name belongs to another page or to none.
+func aliasVersion(u string, v *version) *millrace.Page {
+	return &millrace.Page{URL: u, Version: v.String()}
+}

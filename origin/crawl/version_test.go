@@ -11,14 +11,14 @@ func TestVersion(t *testing.T) {
 		{kind: isPage, depth: 3, fruitless: true, sketch: 1 << 63, revision: strings.Repeat("a", revisionLength), modified: 1700000000, claim: 7, etag: `W/"a.b c"`},
 		{kind: isPage, revision: "t1x"},
 		{kind: isPage},
-		{kind: isMute, day: 20000, target: 1<<64 - 1, fruitless: true},
+		{kind: isAlias, day: 20000, target: 1<<64 - 1, fruitless: true},
 		{kind: isPending, depth: 30, listed: true},
 	} {
 		if got := parseVersion(v.String(), v.by); got != v {
 			t.Errorf("%q is read as %+v, want %+v", v.String(), got, v)
 		}
 	}
-	for s, kind := range map[string]byte{"": isPage, "x": isPage, "p0.0.1": isPage, "m1": isMute, "q9.9.9": isPending, `p1.2.0.0.0.0.0. "x`: isPage} {
+	for s, kind := range map[string]byte{"": isPage, "x": isPage, "p0.0.1": isPage, "m1": isAlias, "q9.9.9": isPending, `p1.2.0.0.0.0.0. "x`: isPage} {
 		v := parseVersion(s, "2")
 		if v.kind != kind || v.kind == isPage && v.conditions(http.Header{}, false) {
 			t.Errorf("%q is read as %+v", s, v)
@@ -37,7 +37,7 @@ func TestVersionOfOthers(t *testing.T) {
 	if h := (http.Header{}); v.conditions(h, false) || !v.conditions(h, true) || h.Get("If-None-Match") != `"x"` {
 		t.Errorf("the conditions of the request are %v", h)
 	}
-	for _, was := range []version{{kind: isMute, by: "1", day: 1, target: 2}, {kind: isPending, by: "2", depth: 2}} {
+	for _, was := range []version{{kind: isAlias, by: "1", day: 1, target: 2}, {kind: isPending, by: "2", depth: 2}} {
 		if v := parseVersion(was.String(), "2-abc"); v != was {
 			t.Errorf("%+v is read as %+v", was, v)
 		}
@@ -51,7 +51,7 @@ func TestVersionOfOthers(t *testing.T) {
 
 func FuzzParseVersion(f *testing.F) {
 	f.Add((&version{kind: isPage, revision: "t1", etag: `"x"`}).String())
-	f.Add((&version{kind: isMute, day: 1, target: 2}).String())
+	f.Add((&version{kind: isAlias, day: 1, target: 2}).String())
 	f.Add((&version{kind: isPending, depth: 2}).String())
 	f.Add("p1.2-abc.0.0.0.0.0.t1")
 	f.Add("p1")

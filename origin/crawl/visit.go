@@ -23,7 +23,7 @@ const (
 	unchanged outcome = iota // 304: the stored page is current
 	page                     // the response is an HTML page
 	moved                    // the response is a redirect
-	nothing                  // not a page: another media type, or on another site
+	notPage                  // not a page: another media type, or on another site
 	empty                    // not a page, and reported: without content, or too large
 	absent                   // missing or not allowed
 	failed                   // unavailable, because of the site or the network
@@ -33,20 +33,20 @@ const (
 type result struct {
 	task
 	outcome outcome
-	err     error  // reason for empty, absent and failed; for nothing and page, a note to report
+	err     error  // reason for empty, absent and failed; for notPage and page, a note to report
 	to      string // target of a redirect: a canonical URL, but not cleaned
 
-	rules *ruling // rules used by the extraction
+	rules *extractionRules // rules used by the extraction
 
 	page     *millrace.Page // page with the task's URL and without a version
 	made     version        // version of the page
 	received int64          // number of bytes of the body in the response; 0 = unknown
 	reading
-	same      bool   // the page is equal to the stored one
-	canonical string // the page's canonical address, if it is another one on the site
-	elsewhere string // the page's canonical address, if it is on another site
-	links     []string
-	feeds     []string
+	same             bool   // the page is equal to the stored one
+	canonical        string // the page's canonical address, if it is another one on the site
+	foreignCanonical string // the page's canonical address if that is on another site
+	links            []string
+	feeds            []string
 }
 
 // maxPage is the maximum size of a page in bytes.
@@ -60,7 +60,7 @@ const (
 )
 
 // visit fetches one address without following redirects.
-func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buffer) *result {
+func (c *Crawl) visit(ctx context.Context, rules *extractionRules, t task, buf *bytes.Buffer) *result {
 	r := &result{task: t, rules: rules}
 	err := c.fetch(ctx, r, buf)
 	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
@@ -101,7 +101,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 	}
 	req.Header.Set("Accept", "text/html, application/xhtml+xml, */*;q=0.1")
-	conditional := !r.full && r.version.conditions(req.Header, r.remade)
+	conditional := !r.full && r.version.conditions(req.Header, r.reextracted)
 	resp, err := fetch.Do(ctx, c.single, req)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return err
 	}
 	if mediaType := resp.Header.Get("Content-Type"); !isHTML(mediaType) {
-		r.outcome, r.err = nothing, extract.Unread(mediaType, nil)
+		r.outcome, r.err = notPage, extract.Unread(mediaType, nil)
 		return nil
 	}
 	data, release, err := c.read(ctx, r, resp, buf)
@@ -131,7 +131,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return err
 	}
 	if data == nil {
-		r.outcome, r.err = nothing, extract.Unread("", buf.Bytes())
+		r.outcome, r.err = notPage, extract.Unread("", buf.Bytes())
 		return nil
 	}
 	return c.extract(ctx, r, resp, data)

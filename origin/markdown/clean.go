@@ -29,7 +29,7 @@ type cleaner struct {
 	raw    bool     // inside {% raw %}
 	hidden string   // tag that ends the omitted text; "" = no text is omitted
 	absent map[string]int
-	lost   holes // unknown values, which are omitted
+	lost   omissions // unknown values, which are omitted
 
 	depth  int // number of open components
 	indent int // number of columns that are removed from the fence of a code block

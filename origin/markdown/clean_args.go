@@ -25,7 +25,7 @@ func (c *cleaner) component(s string, i int) int {
 	case name == "Admonition":
 		c.callout(name, arguments(strings.TrimPrefix(inner, name)), s, i)
 	case strings.HasSuffix(s[i:i+end], "/>") && name != "":
-		c.lose(s, i, i+end, false)
+		c.omitValue(s, i, i+end, false)
 	}
 	return end
 }

@@ -192,7 +192,7 @@ func (c *cleaner) brace(s string, i int) int {
 			if v, ok := c.value(strings.Trim(s[i+2:end], "- \t\n")); ok {
 				c.out = append(c.out, v...)
 			} else {
-				c.lose(s, i, end+2, false)
+				c.omitValue(s, i, end+2, false)
 			}
 			return end + 2 - i
 		}
@@ -206,7 +206,7 @@ func (c *cleaner) brace(s string, i int) int {
 			if n := len(inner); n >= 2 && strings.IndexByte("'\"`", inner[0]) >= 0 && inner[n-1] == inner[0] {
 				c.out = append(c.out, inner[1:n-1]...)
 			} else if !strings.HasPrefix(inner, "/*") {
-				c.lose(s, i, i+end, false)
+				c.omitValue(s, i, i+end, false)
 			}
 			return end
 		}
@@ -260,7 +260,7 @@ func (c *cleaner) tag(inner, s string, from, end int) {
 		fallthrough
 	default:
 		if c.callout(name, args, s, from); c.ends[name] == 0 && !strings.HasSuffix(inner, "/") {
-			c.lose(s, from, end, false)
+			c.omitValue(s, from, end, false)
 		}
 	}
 }
@@ -286,14 +286,14 @@ func (c *cleaner) liquidTag(inner, s string, from, to int) {
 		if c.ends[name] > 0 {
 			c.hidden = name
 		}
-		c.lose(s, from, to, name != "for")
+		c.omitValue(s, from, to, name != "for")
 	case "if", "unless", "case", "when", "else", "elsif", "elif", "assign", "set", "break", "continue", "import", "from":
-		c.lose(s, from, to, true)
+		c.omitValue(s, from, to, true)
 	default:
 		if end, ok := strings.CutPrefix(name, "end"); ok {
 			c.close(end)
 		} else if c.ends[name] == 0 {
-			c.lose(s, from, to, false)
+			c.omitValue(s, from, to, false)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) 
 		},
 		Attributes: s.kind != Hugo, Components: c.script,
 	})
-	if bytes.ContainsRune(src, hole) {
+	if bytes.ContainsRune(src, placeholder) {
 		blocks = c.lost.blocks(blocks)
 	}
 	return blocks, int(c.lost), err

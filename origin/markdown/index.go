@@ -150,7 +150,7 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	slices.SortFunc(x.known, func(a, b known) int { return cmp.Compare(a.key, b.key) })
 	s.index.known = x.known
 	if len(twice) > 0 {
-		s.settle(ctx, x, twice)
+		s.assignURL(ctx, x, twice)
 	}
 	for loser, winner := range x.lost {
 		irregular += hash(loser, winner, "lost")
@@ -160,9 +160,9 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	return ctx.Err()
 }
 
-// settle decides which of several files gets the URL that they share. It is the first file in the
-// order of the names, except that an index precedes a README.
-func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string) {
+// assignURL decides which of several files gets the URL that they share. It is the first file in
+// the order of the names, except that an index precedes a README.
+func (s *snapshot) assignURL(ctx context.Context, x *index, twice map[uint64]string) {
 	weak := func(file string) bool {
 		sp, err := s.spot(file, &head{any: true})
 		return err == nil && sp.weak

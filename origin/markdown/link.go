@@ -54,7 +54,7 @@ func (l *linker) link(ref string) string {
 		}
 		return ""
 	}
-	if hasHole(ref) {
+	if hasPlaceholder(ref) {
 		return ""
 	}
 	target, fragment, _ := strings.Cut(ref, "#")
@@ -77,7 +77,7 @@ func (l *linker) link(ref string) string {
 // resource returns the absolute URL of a reference without its fragment, or "" if the reference is
 // not allowed.
 func (l *linker) resource(ref string) string {
-	if ref = strings.TrimSpace(ref); ref == "" || hasHole(ref) {
+	if ref = strings.TrimSpace(ref); ref == "" || hasPlaceholder(ref) {
 		return ""
 	}
 	p, query, _ := strings.Cut(ref, "?")

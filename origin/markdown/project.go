@@ -69,7 +69,7 @@ func other(root *os.Root, m matter) *site {
 	if g.name == "" {
 		return nil
 	}
-	return &site{convention: plainSite{}, kind: Plain, generator: g, unsure: "rules that only it knows"}
+	return &site{convention: plainSite{}, kind: Plain, generator: g, unsupported: "rules that only Zola applies"}
 }
 
 // Built returns the folder that contains the built site of the project in dir. ok reports whether
@@ -90,11 +90,11 @@ func Built(dir string) (built string, ok bool) {
 
 // refusal returns an error if the addresses of a project are not computed, and nil otherwise.
 func (s *site) refusal() error {
-	if s.unsure == "" {
+	if s.unsupported == "" {
 		return nil
 	}
 	return millrace.Coded("addresses-unknown", fmt.Errorf("%w: the addresses of this %s site depend on %s; run %q, then use the folder %s",
-		millrace.ErrInvalid, s.name, s.unsure, s.command, s.out))
+		millrace.ErrInvalid, s.name, s.unsupported, s.command, s.out))
 }
 
 // movers are plugins that change the addresses of pages, or that determine which files are pages.

@@ -63,7 +63,7 @@ type site struct {
 	values   matter // values in the configuration that pages may use
 	macros   bool   // whether pages are templates
 	generator
-	unsure string // unsupported feature that the addresses depend on; "" = none
+	unsupported string // unsupported feature on which the addresses depend; "" = none
 	// authors maps the keys of authors to their names; nil = none.
 	authors map[string]string
 	// If drafts, future or expired is set, drafts, future pages or expired pages are published,

@@ -40,7 +40,7 @@ func loadMkDocs(p *project) (*site, error) {
 		unsure = "another configuration file (INHERIT)"
 	}
 	return &site{
-		generator: generator{generators[MkDocs].name, generators[MkDocs].command, cmp.Or(c.text("site_dir"), generators[MkDocs].out)}, unsure: unsure,
+		generator: generator{generators[MkDocs].name, generators[MkDocs].command, cmp.Or(c.text("site_dir"), generators[MkDocs].out)}, unsupported: unsure,
 		convention: m, title: c.text("site_name"), values: c.under("extra"), macros: hasPlugin(c["plugins"], "macros"),
 		base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale"),
 	}, nil
@@ -212,7 +212,7 @@ func loadDocusaurus(p *project) (*site, error) {
 	if data, _, _, err := tree.Read(p.root, "versions.json", maxConfig); err == nil && strings.ContainsRune(string(data), '"') {
 		unsure = "the versions in versions.json"
 	}
-	return &site{convention: d, unsure: unsure, title: firstMatch(jsTitle, text), base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
+	return &site{convention: d, unsupported: unsure, title: firstMatch(jsTitle, text), base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
 }
 
 func firstMatch(re *regexp.Regexp, text string) string {

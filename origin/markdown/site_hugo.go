@@ -171,7 +171,7 @@ func loadHugo(p *project) (*site, error) {
 	h.fileDates = slices.Contains(c.under("frontmatter").list("date", false), ":filename")
 	return &site{
 		convention: h, title: cmp.Or(languages.under(h.main).text("title"), c.text("title")), values: c.under("params"),
-		generator: generator{generators[Hugo].name, generators[Hugo].command, cmp.Or(c.text("publishdir"), generators[Hugo].out)}, unsure: unsure,
+		generator: generator{generators[Hugo].name, generators[Hugo].command, cmp.Or(c.text("publishdir"), generators[Hugo].out)}, unsupported: unsure,
 		base: baseOf(c.text("baseurl")), language: h.codes[h.main], shortNames: true,
 		drafts: c.is("builddrafts"), future: c.is("buildfuture"), expired: c.is("buildexpired"),
 	}, nil

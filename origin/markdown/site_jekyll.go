@@ -79,7 +79,7 @@ func loadJekyll(p *project) (*site, error) {
 	}
 	return &site{
 		convention: j, title: c.text("title", "name"), values: c,
-		generator: generator{generators[Jekyll].name, generators[Jekyll].command, cmp.Or(c.text("destination"), generators[Jekyll].out)}, unsure: unsure,
+		generator: generator{generators[Jekyll].name, generators[Jekyll].command, cmp.Or(c.text("destination"), generators[Jekyll].out)}, unsupported: unsure,
 		base: baseOf(base), language: c.text("lang", "locale"), shortNames: true,
 		drafts: c.is("unpublished"), future: c.is("future"),
 	}, nil

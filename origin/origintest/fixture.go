@@ -209,15 +209,15 @@ func (f *fixture) check(path, when string) {
 	fresh := f.newStore()
 	f.sync(fresh)
 	want, pages := f.readStore(fresh)
-	f.says(pages, when+", in a new copy")
+	f.checkContent(pages, when+", in a new copy")
 	got, _ := f.readStore(path)
 	if diff := cmp.Diff(want.Pages, got.Pages); diff != "" {
 		f.Fatalf("%s: the updated copy differs from a new one (-new +copy):\n%s", when, diff)
 	}
 }
 
-// says fails the test unless the pages have the content of the site.
-func (f *fixture) says(pages map[string]*millrace.Page, when string) {
+// checkContent fails the test unless the pages have the content of the site.
+func (f *fixture) checkContent(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	wrong := 0
 	for name := range f.history {
@@ -225,7 +225,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 		switch w, exists := f.model[name]; {
 		case exists && p == nil:
 			f.Errorf("%s: %s (%s) is missing", when, name, f.site.URL(name))
-		case exists && !w.on(p):
+		case exists && !w.isOn(p):
 			f.Errorf("%s: %s has the title and text %q: %q, want %q: %q", when, name, p.Title, p.Text(), w.title, w.text)
 		case !exists && p != nil:
 			f.Errorf("%s: %s (%s) still exists", when, name, f.site.URL(name))
@@ -239,18 +239,18 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 	}
 }
 
-// invented fails the test if a page has content that it never had on the site.
-func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
+// checkInvented fails the test if a page has content that it never had on the site.
+func (f *fixture) checkInvented(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	for name, all := range f.history {
 		p := pages[name]
-		if p != nil && !slices.ContainsFunc(all, func(w words) bool { return w.on(p) }) {
+		if p != nil && !slices.ContainsFunc(all, func(w words) bool { return w.isOn(p) }) {
 			f.Errorf("%s: %s never had the title and text %q: %q", when, name, p.Title, p.Text())
 		}
 	}
 }
 
-// on reports whether a page has these words.
-func (w words) on(p *millrace.Page) bool {
+// isOn reports whether a page has these words.
+func (w words) isOn(p *millrace.Page) bool {
 	return p.Title == w.title && strings.Contains(p.Text(), w.text)
 }

@@ -18,7 +18,7 @@ func unchanged(f *fixture) {
 	path := f.newStore()
 	f.sync(path)
 	before, pages := f.readStore(path)
-	f.says(pages, "after the first run")
+	f.checkContent(pages, "after the first run")
 	for range 2 {
 		report := f.sync(path)
 		after, _ := f.readStore(path)
@@ -104,9 +104,9 @@ func unreadable(f *fixture) {
 	urls, err := lister.Unreadable()
 	f.must(err)
 	f.put("page-04")
-	n := blank(nil)
+	n := newRefStore(nil)
 	s := n.read(f.Context(), f.source(n.knownRefs), "")
-	f.sound(s, "the stream with entries that are not pages")
+	f.checkStream(s, "the stream with entries that are not pages")
 	for _, u := range urls {
 		if !slices.ContainsFunc(s.skips, func(skip *millrace.SkipError) bool { return skip.URL == u }) {
 			f.Errorf("%s is not a page, and the stream does not report it", u)
@@ -133,7 +133,7 @@ func pageFails(f *fixture) {
 	for run := range 3 {
 		report := f.sync(path)
 		_, pages := f.readStore(path)
-		f.says(pages, fmt.Sprintf("in run %d with an unavailable page", run+1))
+		f.checkContent(pages, fmt.Sprintf("in run %d with an unavailable page", run+1))
 		if run == 0 && report.SkippedN == 0 {
 			f.Error("the run does not report an unavailable page")
 		}
@@ -165,11 +165,11 @@ func siteFails(f *fixture) {
 			f.Fatal(err)
 		}
 		for run := range 3 {
-			f.troubled(p, fmt.Sprintf("run %d while the site is %s", run+1, name))
+			f.syncTroubled(p, fmt.Sprintf("run %d while the site is %s", run+1, name))
 			if again, err := f.origin.Open(f.T, f.site.Address(), p.knownRefs); err == nil {
-				f.troubled(&process{site: p.site, src: again}, fmt.Sprintf("run %d of a process started while the site is %s", run+1, name))
+				f.syncTroubled(&process{site: p.site, src: again}, fmt.Sprintf("run %d of a process started while the site is %s", run+1, name))
 			} else {
-				f.sentinel(err, "opening the site while it is "+name)
+				f.checkSentinel(err, "opening the site while it is "+name)
 			}
 			after, _ := f.readStore(path)
 			if diff := cmp.Diff(before.Pages, after.Pages); diff != "" {
@@ -183,25 +183,25 @@ func siteFails(f *fixture) {
 	}
 }
 
-// troubled runs the origin while the site has failed. The run must return an error or report a
+// syncTroubled runs the origin while the site has failed. The run must return an error or report a
 // skipped page, and must end when its context ends.
-func (f *fixture) troubled(p *process, when string) {
+func (f *fixture) syncTroubled(p *process, when string) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)
 	defer cancel()
-	f.soon(when, func() {
+	f.runWithTimeout(when, func() {
 		report, err := mirror.Sync(ctx, from, p.src, p.site, nil)
 		if err == nil && report.SkippedN == 0 {
 			f.Errorf("%s: no error and no skipped page", when)
 		}
 		if err != nil {
-			f.sentinel(err, when)
+			f.checkSentinel(err, when)
 		}
 	})
 }
 
-// soon fails the test with all stacks if do does not return in time.
-func (f *fixture) soon(what string, do func()) {
+// runWithTimeout fails the test with all stacks if do does not return in time.
+func (f *fixture) runWithTimeout(what string, do func()) {
 	f.Helper()
 	done := make(chan struct{})
 	go func() {
@@ -231,7 +231,7 @@ func meanwhile(f *fixture) {
 			f.Fatalf("run while the site changes: %v", err)
 		}
 		_, pages := f.readStore(path)
-		f.invented(pages, fmt.Sprintf("in round %d while the site changes", round+1))
+		f.checkInvented(pages, fmt.Sprintf("in round %d while the site changes", round+1))
 		f.sync(path)
 		f.check(path, "after the last change")
 	}

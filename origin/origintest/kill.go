@@ -13,21 +13,21 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// mortal is the store of a process that may be killed. A killed process no longer changes the
-// store.
-type mortal struct {
+// killableStore is the store of a process that may be killed. A killed process no longer changes
+// the store.
+type killableStore struct {
 	store.Site
 	mu   sync.Mutex
 	dead bool
 }
 
-func (m *mortal) die() {
+func (m *killableStore) die() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dead = true
 }
 
-func (m *mortal) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
+func (m *killableStore) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dead {
@@ -43,7 +43,7 @@ func (f *fixture) kill(path string, step int, later time.Duration) bool {
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
 	p := f.start(path)
-	site := &mortal{Site: p.site}
+	site := &killableStore{Site: p.site}
 	die := func() {
 		site.die()
 		cancel()
@@ -88,7 +88,7 @@ func runKilled(f *fixture) {
 				killed++
 			}
 			_, pages := f.readStore(path)
-			f.invented(pages, "after a killed run")
+			f.checkInvented(pages, "after a killed run")
 		}
 		f.sync(path)
 		f.check(path, "after runs "+c.when+" that were killed")

@@ -16,22 +16,22 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// notes stores in memory the refs that a sink would store for a source.
-type notes struct {
+// refStore stores in memory the refs that a sink would store for a source.
+type refStore struct {
 	mu   sync.Mutex
 	refs map[string]millrace.Ref
 }
 
-// blank returns notes that contain only the given refs.
-func blank(refs map[string]millrace.Ref) *notes {
-	n := &notes{refs: map[string]millrace.Ref{}}
+// newRefStore returns a refStore that contains only the given refs.
+func newRefStore(refs map[string]millrace.Ref) *refStore {
+	n := &refStore{refs: map[string]millrace.Ref{}}
 	maps.Copy(n.refs, refs)
 	return n
 }
 
 // knownRefs returns the stored refs of the URLs, as a sink does. If no URL is given, it returns all
 // refs.
-func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
+func (n *refStore) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		n.mu.Lock()
 		refs := maps.Clone(n.refs)
@@ -48,7 +48,7 @@ func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.
 }
 
 // take stores the effect of a change.
-func (n *notes) take(c millrace.Change) {
+func (n *refStore) take(c millrace.Change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch ref := c.Ref; c.Kind {
@@ -73,7 +73,7 @@ type stream struct {
 }
 
 // read reads a stream to its end, and stores the changes in n.
-func (n *notes) read(ctx context.Context, src millrace.Source, since millrace.Cursor) (s stream) {
+func (n *refStore) read(ctx context.Context, src millrace.Source, since millrace.Cursor) (s stream) {
 	for c, err := range src.Changes(ctx, since) {
 		var skip *millrace.SkipError
 		switch {
@@ -113,8 +113,8 @@ func (s *stream) names() (urls []string) {
 	return slices.Compact(urls)
 }
 
-// sound fails the test unless a stream satisfies the contract of millrace.Source.
-func (f *fixture) sound(s stream, when string) {
+// checkStream fails the test unless a stream satisfies the contract of millrace.Source.
+func (f *fixture) checkStream(s stream, when string) {
 	f.Helper()
 	if s.err != nil {
 		f.Fatalf("%s: the stream ends with %v", when, s.err)
@@ -128,21 +128,21 @@ func (f *fixture) sound(s stream, when string) {
 		}
 	}
 	for _, c := range s.puts {
-		f.canonical(c.URL, when)
+		f.checkURL(c.URL, when)
 		if c.Page != nil {
-			f.speaks(c.Page, when)
+			f.checkPage(c.Page, when)
 		}
 	}
 	for _, skip := range s.skips {
 		if skip.URL == "" || skip.Err == nil {
 			f.Errorf("%s: SkipError without a URL or a reason: %+v", when, skip)
 		}
-		f.sentinel(skip.Err, when)
+		f.checkSentinel(skip.Err, when)
 	}
 }
 
-// canonical fails the test unless a URL is canonical, and is an identity or absolute.
-func (f *fixture) canonical(u, when string) {
+// checkURL fails the test unless a URL is canonical, and is an identity or absolute.
+func (f *fixture) checkURL(u, when string) {
 	f.Helper()
 	base, err := url.Parse(f.site.Base())
 	f.must(err)
@@ -155,12 +155,12 @@ func (f *fixture) canonical(u, when string) {
 	}
 }
 
-// speaks fails the test if a page has a value in a field that Known does not include, or if the
+// checkPage fails the test if a page has a value in a field that Known does not include, or if the
 // page's URL is not canonical.
-func (f *fixture) speaks(p *millrace.Page, when string) {
+func (f *fixture) checkPage(p *millrace.Page, when string) {
 	f.Helper()
 	if p.URL != "" {
-		f.canonical(p.URL, when)
+		f.checkURL(p.URL, when)
 	}
 	for _, field := range []struct {
 		is      millrace.Fields
@@ -194,8 +194,8 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 	}
 }
 
-// sentinel fails the test unless an error wraps exactly one sentinel error.
-func (f *fixture) sentinel(err error, when string) {
+// checkSentinel fails the test unless an error wraps exactly one sentinel error.
+func (f *fixture) checkSentinel(err error, when string) {
 	f.Helper()
 	n := 0
 	for _, s := range []error{
@@ -211,35 +211,35 @@ func (f *fixture) sentinel(err error, when string) {
 	}
 }
 
-// mute reports whether a change is for an alias.
-func mute(c millrace.Change) bool { return c.Page != nil && c.Page.Known == 0 }
+// isAlias reports whether a change is for an alias.
+func isAlias(c millrace.Change) bool { return c.Page != nil && c.Page.Known == 0 }
 
 func streamEnds(f *fixture) {
-	n := blank(nil)
+	n := newRefStore(nil)
 	src := f.source(n.knownRefs)
 	first := n.read(f.Context(), src, "")
-	f.sound(first, "the first stream")
+	f.checkStream(first, "the first stream")
 	if len(first.names()) < size {
 		f.Fatalf("the stream names %d pages, the site has %d", len(first.names()), size)
 	}
-	again := blank(nil)
+	again := newRefStore(nil)
 	second := again.read(f.Context(), f.source(again.knownRefs), "")
-	f.sound(second, "the stream of another process")
+	f.checkStream(second, "the stream of another process")
 	if !slices.Equal(first.names(), second.names()) {
 		f.Errorf("two streams from the start name %q and %q", first.names(), second.names())
 	}
 	third := n.read(f.Context(), src, first.cursor())
-	f.sound(third, "the next stream of the same source")
+	f.checkStream(third, "the next stream of the same source")
 }
 
 func pagesAsked(f *fixture) {
-	ctx, n := f.Context(), blank(nil)
+	ctx, n := f.Context(), newRefStore(nil)
 	s := n.read(ctx, f.source(n.knownRefs), "")
-	f.sound(s, "the stream")
+	f.checkStream(s, "the stream")
 	src := f.source(n.knownRefs)
 	found := map[string]bool{}
 	for _, c := range s.puts {
-		if mute(c) {
+		if isAlias(c) {
 			continue
 		}
 		p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location, Section: c.Section})
@@ -247,7 +247,7 @@ func pagesAsked(f *fixture) {
 			f.Errorf("page %s of the stream: %v", c.URL, err)
 			continue
 		}
-		f.speaks(p, "page "+c.URL)
+		f.checkPage(p, "page "+c.URL)
 		if c.Page != nil && revision(c.Page) != revision(p) {
 			f.Errorf("page %s differs from the one in the stream:\n%s\n%s", c.URL, c.Page.Canonical(), p.Canonical())
 		}
@@ -265,7 +265,7 @@ func pagesAsked(f *fixture) {
 			f.Errorf("page %q, which does not exist: %v, %v", u, p, err)
 			continue
 		}
-		f.sentinel(err, "page "+u)
+		f.checkSentinel(err, "page "+u)
 	}
 }
 
@@ -287,13 +287,13 @@ func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace
 }
 
 func pagesAtOnce(f *fixture) {
-	ctx, n := f.Context(), blank(nil)
+	ctx, n := f.Context(), newRefStore(nil)
 	src := f.source(n.knownRefs)
 	s := n.read(ctx, src, "")
-	f.sound(s, "the stream")
+	f.checkStream(s, "the stream")
 	want := map[string]string{}
 	for _, c := range s.puts {
-		if mute(c) {
+		if isAlias(c) {
 			continue
 		}
 		p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location})
@@ -305,7 +305,7 @@ func pagesAtOnce(f *fixture) {
 		wg.Go(func() {
 			for k := range s.puts {
 				c := s.puts[(k+i*3)%len(s.puts)]
-				if mute(c) {
+				if isAlias(c) {
 					continue
 				}
 				p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location})
@@ -320,21 +320,21 @@ func pagesAtOnce(f *fixture) {
 }
 
 func cursorResumes(f *fixture) {
-	n := blank(nil)
+	n := newRefStore(nil)
 	s := n.read(f.Context(), f.source(n.knownRefs), "")
-	f.sound(s, "the first stream")
-	before := blank(n.refs)
+	f.checkStream(s, "the first stream")
+	before := newRefStore(n.refs)
 	f.put("page-03")
 	f.put("page-11")
 	f.put("page-new")
 	s = n.read(f.Context(), f.source(before.knownRefs), s.cursor())
-	f.sound(s, "the stream from the cursor")
+	f.checkStream(s, "the stream from the cursor")
 	src, changed := f.source(n.knownRefs), map[string]bool{}
 	for _, c := range s.puts {
 		if have, ok := before.refs[c.URL]; ok && c.Page == nil && c.Version != "" && c.Version == have.Version {
 			continue // the page is unchanged
 		}
-		if mute(c) {
+		if isAlias(c) {
 			continue
 		}
 		p := c.Page
@@ -353,15 +353,15 @@ func cursorResumes(f *fixture) {
 }
 
 func cursorGarbled(f *fixture) {
-	n := blank(nil)
+	n := newRefStore(nil)
 	s := n.read(f.Context(), f.source(n.knownRefs), "")
-	f.sound(s, "the stream")
+	f.checkStream(s, "the stream")
 	c, want := s.cursor(), s.names()
 	for _, bad := range []millrace.Cursor{
 		"x", "{}", "[]", "null", `""`, "-1", "99999999999999999999", `{"a":`, "%00",
 		millrace.Cursor(strings.Repeat("A", 10000)), c + "~", c[:len(c)/2],
 	} {
-		none := blank(nil)
+		none := newRefStore(nil)
 		s := none.read(f.Context(), f.source(none.knownRefs), bad)
 		if errors.Is(s.err, millrace.ErrConflict) && len(s.marks) == 0 {
 			continue

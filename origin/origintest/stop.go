@@ -18,16 +18,16 @@ import (
 // stopTimeout is the maximum time for an action to end, even on a slow machine.
 const stopTimeout = 10 * time.Second
 
-// after is the maximum number of changes that a stream may yield after its context has ended.
-const after = 4
+// maxAfterEnd is the maximum number of changes that a stream may yield after its context has ended.
+const maxAfterEnd = 4
 
 func stopped(f *fixture) {
 	before := workers()
-	n := blank(nil)
+	n := newRefStore(nil)
 	all := n.read(f.Context(), f.source(n.knownRefs), "")
-	f.sound(all, "the stream")
+	f.checkStream(all, "the stream")
 	for stop := 1; stop <= len(all.puts)+len(all.skips)+len(all.marks); stop++ {
-		none, seen := blank(nil), 0
+		none, seen := newRefStore(nil), 0
 		for _, err := range f.source(none.knownRefs).Changes(f.Context(), "") {
 			var skip *millrace.SkipError
 			if err != nil && !errors.As(err, &skip) {
@@ -43,20 +43,20 @@ func stopped(f *fixture) {
 		}
 	}
 	f.noWorkers(before, "consumers that stopped")
-	again := blank(nil)
-	f.sound(again.read(f.Context(), f.source(again.knownRefs), ""), "the stream after stopped streams")
+	again := newRefStore(nil)
+	f.checkStream(again.read(f.Context(), f.source(again.knownRefs), ""), "the stream after stopped streams")
 }
 
 func streamCancelled(f *fixture) {
 	before := workers()
-	for _, stop := range []int{0, 1, 2, size / 2, size - 2*after} {
+	for _, stop := range []int{0, 1, 2, size / 2, size - 2*maxAfterEnd} {
 		ctx, cancel := context.WithCancel(f.Context())
 		if stop == 0 {
 			cancel()
 		}
-		when, none := fmt.Sprintf("a stream whose context ended after %d changes", stop), blank(nil)
+		when, none := fmt.Sprintf("a stream whose context ended after %d changes", stop), newRefStore(nil)
 		src := f.source(none.knownRefs)
-		f.soon(when, func() {
+		f.runWithTimeout(when, func() {
 			seen := 0
 			var last error
 			for c, err := range src.Changes(ctx, "") {
@@ -68,7 +68,7 @@ func streamCancelled(f *fixture) {
 				case seen <= stop:
 				case err == nil && c.Kind == millrace.KindCheckpoint:
 					f.Errorf("%s: it yields a checkpoint", when)
-				case seen > stop+after:
+				case seen > stop+maxAfterEnd:
 					f.Errorf("%s: it does not end", when)
 					return
 				}
@@ -84,14 +84,14 @@ func streamCancelled(f *fixture) {
 
 func pageCancelled(f *fixture) {
 	before := workers()
-	n := blank(nil)
+	n := newRefStore(nil)
 	s := n.read(f.Context(), f.source(n.knownRefs), "")
-	f.sound(s, "the stream")
+	f.checkStream(s, "the stream")
 	src := f.source(n.knownRefs)
 	ctx, cancel := context.WithCancel(f.Context())
 	cancel()
 	for _, c := range s.puts[:3] {
-		f.soon("a page", func() {
+		f.runWithTimeout("a page", func() {
 			if p, err := src.Page(ctx, millrace.Ref{URL: c.URL}); !errors.Is(err, context.Canceled) {
 				f.Errorf("page %s after its context has ended: %v, %v", c.URL, p, err)
 			}
@@ -100,12 +100,12 @@ func pageCancelled(f *fixture) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	for i := range 60 {
 		c := s.puts[i%len(s.puts)]
-		if mute(c) {
+		if isAlias(c) {
 			continue
 		}
 		ctx, cancel := context.WithCancel(f.Context())
 		stop := time.AfterFunc(time.Duration(rng.IntN(1500))*time.Microsecond, cancel)
-		f.soon("a page", func() {
+		f.runWithTimeout("a page", func() {
 			p, err := src.Page(ctx, millrace.Ref{URL: c.URL})
 			if err != nil && !errors.Is(err, context.Canceled) || err == nil && p == nil {
 				f.Errorf("page %s, whose context ends during the fetch: %v, %v", c.URL, p, err)
@@ -117,7 +117,7 @@ func pageCancelled(f *fixture) {
 	f.noWorkers(before, "contexts that ended")
 	if site, ok := f.site.(Troubled); ok && site.Trouble(Hung) == nil {
 		ctx, cancel := context.WithTimeout(f.Context(), 100*time.Millisecond)
-		f.soon("a page of a site that hangs", func() {
+		f.runWithTimeout("a page of a site that hangs", func() {
 			if p, err := src.Page(ctx, millrace.Ref{URL: s.puts[0].URL}); !errors.Is(err, context.DeadlineExceeded) {
 				f.Errorf("page %s of a site that hangs: %v, %v", s.puts[0].URL, p, err)
 			}
@@ -137,7 +137,7 @@ func runCancelled(f *fixture) {
 		if stop == 0 {
 			cancel()
 		}
-		f.soon("a run", func() {
+		f.runWithTimeout("a run", func() {
 			_, err := mirror.Sync(ctx, from, p.src, p.site, &mirror.Options{Batch: 3, Progress: func(g mirror.Progress) {
 				if g.Done >= stop {
 					cancel()
@@ -150,19 +150,19 @@ func runCancelled(f *fixture) {
 		cancel()
 		f.noWorkers(before, "a cancelled run")
 		_, pages := f.readStore(path)
-		f.invented(pages, "after a cancelled run")
+		f.checkInvented(pages, "after a cancelled run")
 	}
 	f.sync(path)
 	f.check(path, "after cancelled runs")
 }
 
-// brittle is a sink that fails after a number of calls.
-type brittle struct {
+// failingSink is a sink that fails after a number of calls.
+type failingSink struct {
 	store.Site
 	left int
 }
 
-func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
+func (b *failingSink) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	if b.left--; b.left < 0 {
 		return millrace.Counts{}, fmt.Errorf("the disk is full: %w", millrace.ErrUnavailable)
 	}
@@ -181,7 +181,7 @@ func runBroken(f *fixture) {
 		for left := 0; ; left++ {
 			p := f.start(path)
 			// One worker and small batches result in the largest number of points of interruption.
-			_, err := mirror.Sync(f.Context(), from, p.src, &brittle{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
+			_, err := mirror.Sync(f.Context(), from, p.src, &failingSink{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
 			if err == nil {
 				break
 			}
@@ -189,7 +189,7 @@ func runBroken(f *fixture) {
 				f.Fatalf("runs %s did not end: %v", when, err)
 			}
 			_, pages := f.readStore(path)
-			f.invented(pages, "after an interrupted run")
+			f.checkInvented(pages, "after an interrupted run")
 		}
 		f.check(path, "after runs "+when+" that were interrupted")
 		if broken == 0 {
@@ -203,15 +203,15 @@ func workers() map[string]string {
 	out := map[string]string{}
 	for stack := range strings.SplitSeq(stacks(), "\n\n") {
 		id, _, _ := strings.Cut(strings.TrimPrefix(stack, "goroutine "), " ")
-		if strings.Contains(stack, "github.com/millrace/millrace/") && !elsewhere.MatchString(stack) {
+		if strings.Contains(stack, "github.com/millrace/millrace/") && !foreignStack.MatchString(stack) {
 			out[id] = stack
 		}
 	}
 	return out
 }
 
-// elsewhere matches the stacks of goroutines that were not started by an origin.
-var elsewhere = regexp.MustCompile(`(?m)^(testing\.\(\*[MT]\)|testing\.tRunner|main\.main|net/http\.\(\*conn\)\.serve)`)
+// foreignStack matches the stacks of goroutines that were not started by an origin.
+var foreignStack = regexp.MustCompile(`(?m)^(testing\.\(\*[MT]\)|testing\.tRunner|main\.main|net/http\.\(\*conn\)\.serve)`)
 
 // stacks returns the stacks of all goroutines.
 func stacks() string {

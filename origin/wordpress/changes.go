@@ -84,7 +84,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 			delete(r.is.Types, slug)
 		}
 	}
-	if err := r.unread(ctx); err != nil {
+	if err := r.reportUnread(ctx); err != nil {
 		return err
 	}
 	return r.end()

@@ -210,7 +210,7 @@ func (r *real) unchanged(most int) {
 	r.Helper()
 	before := r.state()
 	report, n := r.sync()
-	if d := cmp.Diff(before, r.state()); d != "" || report.Asked > 0 || report.Added+report.Updated+report.Deleted > 0 {
+	if d := cmp.Diff(before, r.state()); d != "" || report.Requested > 0 || report.Added+report.Updated+report.Deleted > 0 {
 		r.Errorf("nothing has changed, and a run writes: %+v (-before +after):\n%s", report, d)
 	}
 	if n > most {

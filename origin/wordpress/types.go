@@ -54,7 +54,7 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 		if t.Namespace == "" {
 			t.Namespace = "wp/v2"
 		}
-		if t.Slug == "" || t.Base == "" || internal(t.Slug) || slices.Contains(s.not, t.Slug) || strings.ContainsAny(t.Base+t.Namespace, "(?#%") {
+		if t.Slug == "" || t.Base == "" || internal(t.Slug) || slices.Contains(s.skipTypes, t.Slug) || strings.ContainsAny(t.Base+t.Namespace, "(?#%") {
 			continue
 		}
 		out = append(out, postType{slug: t.Slug, name: plain(t.Name), route: t.Namespace + "/" + t.Base})

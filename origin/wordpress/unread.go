@@ -24,10 +24,10 @@ const (
 // create have other names.
 var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
 
-// unread reports a skip for each type with public pages that are not read, because the type is not
-// in the API or its items did not look like pages. It also logs excluded types that do not exist.
-// It fetches the site's sitemap once a day.
-func (r *run) unread(ctx context.Context) error {
+// reportUnread reports a skip for each type with public pages that are not read, because the type
+// is not in the API or its items did not look like pages. It also logs excluded types that do not
+// exist. It fetches the site's sitemap once a day.
+func (r *run) reportUnread(ctx context.Context) error {
 	now := r.now().UTC()
 	scanned, err := time.Parse(time.RFC3339, r.is.Scanned)
 	if age := now.Sub(scanned); err != nil || age < 0 || age >= mapAge {
@@ -42,7 +42,7 @@ func (r *run) unread(ctx context.Context) error {
 	unread := slices.DeleteFunc(slices.Clone(r.is.Mapped), func(slug string) bool {
 		return slices.Contains(r.f.listed, slug) && !slices.Contains(r.closed, slug)
 	})
-	unknown := slices.DeleteFunc(slices.Clone(r.not), func(slug string) bool { return slices.Contains(r.f.listed, slug) })
+	unknown := slices.DeleteFunc(slices.Clone(r.skipTypes), func(slug string) bool { return slices.Contains(r.f.listed, slug) })
 	for _, slug := range unread {
 		why := millrace.Coded("type-unread", fmt.Errorf("%w: pages of type %s are not in the REST API; --as crawl reads them", millrace.ErrForbidden, slug))
 		if err := r.skip(r.root.String()+"wp-sitemap-posts-"+slug+"-1.xml", why, false); err != nil {

@@ -40,16 +40,16 @@ type Options struct {
 
 // Site is a WordPress site. It is a [millrace.Source].
 type Site struct {
-	client *http.Client
-	root   *url.URL // canonical; the path ends in "/"
-	max    int64
-	rules  *extract.Rules
-	not    []string // slugs of types to skip
-	now    func() time.Time
-	log    *slog.Logger
-	known  atomic.Pointer[site]   // last known properties; nil = none yet
-	warned atomic.Pointer[string] // types that unread has reported last
-	title  atomic.Pointer[title]  // last known title; nil = none yet
+	client    *http.Client
+	root      *url.URL // canonical; the path ends in "/"
+	max       int64
+	rules     *extract.Rules
+	skipTypes []string // slugs of types to skip
+	now       func() time.Time
+	log       *slog.Logger
+	known     atomic.Pointer[site]   // last known properties; nil = none yet
+	warned    atomic.Pointer[string] // types that reportUnread has reported last
+	title     atomic.Pointer[title]  // last known title; nil = none yet
 }
 
 // New returns the WordPress site whose home URL is root, such as https://example.com/blog/. It
@@ -66,7 +66,7 @@ func New(client *http.Client, root string, o *Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{client: client, root: u, max: o.MaxBody, rules: o.Rules, not: o.ExcludeTypes, now: o.Now, log: o.Logger}
+	s := &Site{client: client, root: u, max: o.MaxBody, rules: o.Rules, skipTypes: o.ExcludeTypes, now: o.Now, log: o.Logger}
 	if s.max <= 0 {
 		s.max = 32 << 20
 	}

@@ -120,7 +120,7 @@ func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 // that was fetched with a key (E.6).
 func inPublic(f siteCheck) siteCheck {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
-		if s.Target.Partners(s.list.resp) {
+		if s.Target.Restricted(s.list.resp) {
 			return fmt.Errorf("the list was fetched with a key; check again without a key: %w", check.ErrNotApplicable)
 		}
 		return f(ctx, s, fail)
@@ -131,7 +131,7 @@ func inPublic(f siteCheck) siteCheck {
 // the page. A failed request does not prevent the checks of other pages.
 func onPages(f func(p *seenPage, fail check.Fail) bool) siteCheck {
 	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
-		if check.Unsure(p.err) {
+		if check.IsInconclusive(p.err) {
 			return false, p.err
 		}
 		return f(p, fail), nil

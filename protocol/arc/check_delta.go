@@ -20,7 +20,7 @@ func (s *siteContext) newest(ctx context.Context) (*seenList, string, error) {
 	}
 	u := deltaURL(s.list.url, day)
 	resp, err := s.Target.Get(ctx, u)
-	if check.Unsure(err) || ctx.Err() != nil {
+	if check.IsInconclusive(err) || ctx.Err() != nil {
 		return nil, u, err
 	}
 	var l *seenList

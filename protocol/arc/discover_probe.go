@@ -57,12 +57,12 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	}
 	offer := &protocol.Offer{
 		Entry: l.URL, Pages: l.pages, WithoutContent: l.withoutSnapshot, Detail: l.detail, Fields: l.fields, Deletes: true,
-		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // including the request for the policy
-		Still: protocol.Cost{Requests: 1},
-		Moved: protocol.Cost{Requests: 1, Bytes: l.size},
+		First:     protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // including the request for the policy
+		Unchanged: protocol.Cost{Requests: 1},
+		Changed:   protocol.Cost{Requests: 1, Bytes: l.size},
 	}
 	if l.Validators == (fetch.Validators{}) {
-		offer.Still.Bytes = l.size
+		offer.Unchanged.Bytes = l.size
 	}
 	if l.unending {
 		offer.Pages = -1
@@ -82,8 +82,8 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 			", and its deltas; the last day's delta contains most of the pages, so refreshes on that day and the day after read the whole list"
 	}
 	// HEAD of the list, HEAD and GET of the delta of the last day read, and GET of today's delta.
-	offer.Moved = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}
-	offer.Each.Bytes = int64(deltaRatio * float64(l.size) / float64(l.pages))
+	offer.Changed = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}
+	offer.PerChange.Bytes = int64(deltaRatio * float64(l.size) / float64(l.pages))
 	return offer, nil
 }
 

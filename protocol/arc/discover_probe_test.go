@@ -21,7 +21,7 @@ func TestProbePlainList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if offer.Pages != 30 || offer.WithoutContent != 30 || offer.Detail != millrace.DetailSummary || offer.Fields.Has(millrace.FieldContent) ||
-		offer.Entry != b.URL+pathList || offer.Still.Requests != 1 || offer.Still.Bytes != 0 || !offer.Deletes {
+		offer.Entry != b.URL+pathList || offer.Unchanged.Requests != 1 || offer.Unchanged.Bytes != 0 || !offer.Deletes {
 		t.Errorf("%+v", offer)
 	}
 	if list := strings.Count(strings.Join(b.asked, " "), pathList); list != 1 || len(b.asked) != 1 {
@@ -94,7 +94,7 @@ func TestProbeFirstDay(t *testing.T) {
 			t.Fatal(err)
 		}
 		bases[offer.Basis] = true
-		if offer.Moved.Requests != 4 {
+		if offer.Changed.Requests != 4 {
 			t.Errorf("with a delta of %d bytes: %+v", delta, offer)
 		}
 	}

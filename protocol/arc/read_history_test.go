@@ -182,7 +182,7 @@ func TestReadUnchanged(t *testing.T) {
 	for _, o := range []*ReaderOptions{{}, {}, {Deltas: 1}, {Deltas: -1}} {
 		l.asked = nil
 		rep, err := mirror.Sync(t.Context(), "x arc", l.reader(o), copied, nil)
-		if err != nil || rep.Asked > 0 || rep.SkippedN > 0 {
+		if err != nil || rep.Requested > 0 || rep.SkippedN > 0 {
 			t.Fatal(rep, err)
 		}
 		if rep.Added > 0 {

@@ -93,7 +93,7 @@ func (s *siteContext) get(ctx context.Context, target string) (*siteResponse, er
 
 func (s *siteContext) answer(ctx context.Context, target string, resp *check.Response, err error) (*siteResponse, error) {
 	a := &siteResponse{url: target, resp: resp, err: err}
-	if check.Unsure(err) || ctx.Err() != nil {
+	if check.IsInconclusive(err) || ctx.Err() != nil {
 		return nil, err
 	}
 	if err == nil && resp.BodyErr == nil {

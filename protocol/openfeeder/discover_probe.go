@@ -93,16 +93,16 @@ func (l *feedProbe) served(ctx context.Context) error {
 	if reply == nil {
 		// Each refresh reads the whole index, which shows deletions.
 		o.Deletes = true
-		o.Still = protocol.Cost{}.Add(page, 2).Add(fullRead, 1).Add(empty, 1)
-		o.First = o.First.Add(o.Still, 1)
-		o.Moved = o.Still
+		o.Unchanged = protocol.Cost{}.Add(page, 2).Add(fullRead, 1).Add(empty, 1)
+		o.First = o.First.Add(o.Unchanged, 1)
+		o.Changed = o.Unchanged
 	} else {
 		no := reply.Sync.DeletedTracking != nil && !*reply.Sync.DeletedTracking
 		o.Deletes = first.SyncToken != "" && !no
-		if o.Still.Requests = 1; etag == "" {
-			o.Still.Bytes = empty.Bytes
+		if o.Unchanged.Requests = 1; etag == "" {
+			o.Unchanged.Bytes = empty.Bytes
 		}
-		o.Moved, o.Each = empty, o.Each.Add(protocol.Cost{Bytes: l.named}, 1)
+		o.Changed, o.PerChange = empty, o.PerChange.Add(protocol.Cost{Bytes: l.named}, 1)
 		o.First = o.First.Add(page, 1).Add(empty, 1)
 		switch {
 		case first.SyncToken == "":
@@ -200,7 +200,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 	o.First = o.First.Add(protocol.Cost{
 		Requests: sum.Requests * int64(o.Pages) / got, Bytes: sum.Bytes * int64(o.Pages) / got,
 	}, 1)
-	o.Each = protocol.Cost{Requests: (sum.Requests + got - 1) / got, Bytes: sum.Bytes / got}
+	o.PerChange = protocol.Cost{Requests: (sum.Requests + got - 1) / got, Bytes: sum.Bytes / got}
 	return nil
 }
 
@@ -243,12 +243,12 @@ func (l *feedProbe) static(ctx context.Context) error {
 		o.Basis = "the first file of the index, and a few of its pages"
 	}
 	o.First = o.First.Add(page, files)
-	o.Still.Requests = files
+	o.Unchanged.Requests = files
 	// A refresh requests file after file until one has changed, then all files.
-	o.Moved = protocol.Cost{Requests: files, Bytes: page.Bytes}.Add(page, files)
+	o.Changed = protocol.Cost{Requests: files, Bytes: page.Bytes}.Add(page, files)
 	if f.ETag == "" && f.Modified == "" {
-		o.Still = protocol.Cost{}.Add(page, files)
-		o.Moved = o.Still
+		o.Unchanged = protocol.Cost{}.Add(page, files)
+		o.Changed = o.Unchanged
 	}
 	return l.pages(ctx, func(it *item) (int, error) {
 		target, err := l.documentAt(it.Document, l.feed)

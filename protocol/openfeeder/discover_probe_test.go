@@ -78,8 +78,8 @@ func TestProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := &offered{
-				pages: offer.Pages, deletes: offer.Deletes, still: offer.Still.Requests, moved: offer.Moved.Requests,
-				each: offer.Each.Requests, first: offer.First.Requests,
+				pages: offer.Pages, deletes: offer.Deletes, still: offer.Unchanged.Requests, moved: offer.Changed.Requests,
+				each: offer.PerChange.Requests, first: offer.First.Requests,
 			}
 			if !c.want(o) || offer.Entry != strange+"/openfeeder" {
 				t.Errorf("%+v", offer)

@@ -185,14 +185,14 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		t.Errorf("the offer has %d pages, %d without content, and the fields %b; want %d pages with the fields %b", offer.Pages, offer.WithoutContent, offer.Fields, carried, known)
 	}
 	near(t, "First", offer.First, first)
-	near(t, "Still", offer.Still, still)
+	near(t, "Still", offer.Unchanged, still)
 	deleted := 0 // without Deletes, a refresh after a deletion is not estimated
 	if offer.Deletes {
 		deleted = 2
 	}
 	next(at.Add(50*time.Hour), deleted)
 	moved := sync()
-	near(t, "Moved and Each", offer.Moved.Add(offer.Each, changed), moved)
+	near(t, "Moved and Each", offer.Changed.Add(offer.PerChange, changed), moved)
 	if len(copied.pages) != carried-deleted {
 		t.Errorf("a refresh after %d deletions left %d of %d pages", deleted, len(copied.pages), carried)
 	}
@@ -320,7 +320,7 @@ func FuzzProbe(f *testing.F, p protocol.Protocol, bodies ...string) {
 		if err != nil {
 			return
 		}
-		for _, c := range []protocol.Cost{o.First, o.Still, o.Moved, o.Each} {
+		for _, c := range []protocol.Cost{o.First, o.Unchanged, o.Changed, o.PerChange} {
 			if c.Requests < 0 || c.Bytes < 0 || c.Requests > 1<<50 || c.Bytes > 1<<61 {
 				t.Errorf("%+v", *o)
 			}

@@ -122,10 +122,10 @@ type examination struct {
 
 // notFetched returns why a file could not be fetched, or nil if the file itself is the cause.
 func (f *seenFile) notFetched() error {
-	if err := f.err; check.Unsure(err) {
+	if err := f.err; check.IsInconclusive(err) {
 		return err
 	}
-	if f.err == nil && check.Unsure(f.resp.CutErr) {
+	if f.err == nil && check.IsInconclusive(f.resp.CutErr) {
 		return f.resp.CutErr
 	}
 	return nil

@@ -51,7 +51,7 @@ func checkAccess(ctx context.Context, s *siteContext, fail check.Fail) error {
 				continue
 			}
 			resp, err := s.Get(ctx, u)
-			if check.Unsure(err) || ctx.Err() != nil {
+			if check.IsInconclusive(err) || ctx.Err() != nil {
 				return err
 			}
 			if err != nil {

@@ -41,11 +41,11 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	if expired(f.offer.expires(names), run.now) {
 		offer.First = offer.First.Add(protocol.Cost{Requests: 1, Bytes: f.size}, 1) // a second request, which bypasses all caches
 	}
-	offer.Still.Requests = 1
+	offer.Unchanged.Requests = 1
 	if f.Validators == (fetch.Validators{}) {
-		offer.Still.Bytes = f.size
+		offer.Unchanged.Bytes = f.size
 	}
-	offer.Moved = protocol.Cost{Requests: 1, Bytes: f.size}
+	offer.Changed = protocol.Cost{Requests: 1, Bytes: f.size}
 	if s, _ := f.offer.of(names[0]); s != nil {
 		offer.Collection = s.plain().url
 	}
@@ -98,14 +98,14 @@ func (r *run) addCosts(ctx context.Context, o *offer, names []string, into *prot
 	case deltas < int64(len(names)):
 		// A snapshot that replaces deltas also shows deletions.
 		into.Deletes = true
-		into.Moved = into.Moved.Add(protocol.Cost{Requests: int64(len(names)), Bytes: size}, 1)
+		into.Changed = into.Changed.Add(protocol.Cost{Requests: int64(len(names)), Bytes: size}, 1)
 	default:
-		into.Moved = into.Moved.Add(protocol.Cost{Requests: 1, Bytes: deltaHead}, deltas)
+		into.Changed = into.Changed.Add(protocol.Cost{Requests: 1, Bytes: deltaHead}, deltas)
 		if into.Pages > 0 {
-			into.Each.Bytes = int64(float64(size) * deltaRatio / float64(into.Pages))
+			into.PerChange.Bytes = int64(float64(size) * deltaRatio / float64(into.Pages))
 		}
 		if deltaPages > 0 {
-			into.Each.Bytes = max(into.Each.Bytes*2/3, deltaBytes/deltaPages)
+			into.PerChange.Bytes = max(into.PerChange.Bytes*2/3, deltaBytes/deltaPages)
 		}
 	}
 	switch {

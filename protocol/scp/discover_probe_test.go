@@ -34,7 +34,7 @@ func TestProbe(t *testing.T) {
 				h.collection("all-delta.scp.gz", at(-2), at(-6), pages(2)...),
 			}
 		}, protocol.Offer{
-			Pages: 10, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1}, Each: protocol.Cost{Bytes: 1},
+			Pages: 10, First: protocol.Cost{Requests: 3, Bytes: 1}, Unchanged: protocol.Cost{Requests: 1}, Changed: protocol.Cost{Requests: 2, Bytes: 1}, PerChange: protocol.Cost{Bytes: 1},
 			Basis: "the sizes in the sitemap",
 		}},
 		"a delta of few bytes": {func(h *host) []string {
@@ -42,19 +42,19 @@ func TestProbe(t *testing.T) {
 			h.put("/all-delta.scp.gz", []byte("delta"))
 			return []string{snapshot, h.element("all-delta.scp.gz", at(-2), at(-6), 2)}
 		}, protocol.Offer{
-			Pages: 10, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1}, Each: protocol.Cost{Bytes: 1},
+			Pages: 10, First: protocol.Cost{Requests: 3, Bytes: 1}, Unchanged: protocol.Cost{Requests: 1}, Changed: protocol.Cost{Requests: 2, Bytes: 1}, PerChange: protocol.Cost{Bytes: 1},
 			Basis: "the sizes in the sitemap",
 		}},
 		"deltas that are to come": {func(h *host) []string {
 			return []string{`<scp:section name="all" updateFreq="daily" pages="10"/>`, h.collection("all.scp.gz", at(-5), time.Time{}, pages(10)...)}
 		}, protocol.Offer{
-			Pages: 10, First: protocol.Cost{Requests: 2, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1}, Each: protocol.Cost{Bytes: 1},
+			Pages: 10, First: protocol.Cost{Requests: 2, Bytes: 1}, Unchanged: protocol.Cost{Requests: 1}, Changed: protocol.Cost{Requests: 2, Bytes: 1}, PerChange: protocol.Cost{Bytes: 1},
 			Basis: "the sizes in the sitemap, which declares deltas but lists none",
 		}},
 		"snapshots alone": {func(h *host) []string {
 			return []string{h.collection("blog.scp", at(-5), time.Time{}, pages(4)...), h.collection("docs.scp", at(-5), time.Time{}, pages(7)[4:]...)}
 		}, protocol.Offer{
-			Pages: 7, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 3, Bytes: 1}, Deletes: true,
+			Pages: 7, First: protocol.Cost{Requests: 3, Bytes: 1}, Unchanged: protocol.Cost{Requests: 1}, Changed: protocol.Cost{Requests: 3, Bytes: 1}, Deletes: true,
 			Basis: "the sizes in the sitemap",
 		}},
 		"sizes and counts unknown": {func(h *host) []string {
@@ -62,12 +62,12 @@ func TestProbe(t *testing.T) {
 			e = strings.NewReplacer(`pages="3"`, "", `size="`, `sighs="`).Replace(e)
 			return []string{e, strings.Replace(h.element("all-delta.scp", at(-1), at(-5), 1), `size="0"`, "", 1)}
 		}, protocol.Offer{
-			Pages: -1, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1},
+			Pages: -1, First: protocol.Cost{Requests: 3, Bytes: 1}, Unchanged: protocol.Cost{Requests: 1}, Changed: protocol.Cost{Requests: 2, Bytes: 1},
 		}},
 		"expired": {func(h *host) []string {
 			return []string{h.collection("all.scp", at(-90), time.Time{}, pages(3)...)}
 		}, protocol.Offer{
-			Pages: 3, First: protocol.Cost{Requests: 3, Bytes: 1}, Still: protocol.Cost{Requests: 1}, Moved: protocol.Cost{Requests: 2, Bytes: 1}, Deletes: true,
+			Pages: 3, First: protocol.Cost{Requests: 3, Bytes: 1}, Unchanged: protocol.Cost{Requests: 1}, Changed: protocol.Cost{Requests: 2, Bytes: 1}, Deletes: true,
 			Basis: "the sizes in the sitemap",
 		}},
 	} {
@@ -95,7 +95,7 @@ func TestProbe(t *testing.T) {
 				c.want.Basis = got.Basis
 			}
 			first := got.First.Bytes
-			for _, n := range []*int64{&got.First.Bytes, &got.Moved.Bytes, &got.Each.Bytes, &got.Still.Bytes} {
+			for _, n := range []*int64{&got.First.Bytes, &got.Changed.Bytes, &got.PerChange.Bytes, &got.Unchanged.Bytes} {
 				*n = min(*n, 1)
 			}
 			if d := cmp.Diff(&c.want, got); d != "" {
@@ -130,7 +130,7 @@ func TestProbeLongSitemap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if size := int64(len(h.files["/sitemap.xml"].body)); offer.Pages != 1 || offer.Moved.Bytes < size || notes > 0 {
+	if size := int64(len(h.files["/sitemap.xml"].body)); offer.Pages != 1 || offer.Changed.Bytes < size || notes > 0 {
 		t.Errorf("%+v with %d notes; the sitemap has %d bytes", offer, notes, size)
 	}
 }

@@ -81,7 +81,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 		const want = "200 with the JSON of a listed item"
 		switch {
 		case p.Item == nil, p.OK():
-		case check.Unsure(p.Err):
+		case check.IsInconclusive(p.Err):
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)

@@ -69,7 +69,7 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	}
 	offer, err := p.Offer(ctx, len(lists), cost)
 	if err == nil && d.Handshake && r.Options.Handshake {
-		offer.Each.Requests++
+		offer.PerChange.Requests++
 		offer.First.Requests += int64(p.Items)
 	}
 	return offer, err
@@ -203,14 +203,14 @@ func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost
 	pages, lists := int64(p.Items*all/p.Lists), protocol.Cost{Requests: int64(all), Bytes: p.bytes * int64(all) / int64(p.Lists)}
 	offer := &protocol.Offer{
 		Entry: p.Entry, Pages: int(pages), Estimated: p.guessed, Detail: p.detail, Fields: p.known, Deletes: true, Basis: p.basis(),
-		Still: protocol.Cost{Requests: lists.Requests},
-		Moved: lists,
-		Each:  protocol.Cost{Requests: 1, Bytes: p.document},
+		Unchanged: protocol.Cost{Requests: lists.Requests},
+		Changed:   lists,
+		PerChange: protocol.Cost{Requests: 1, Bytes: p.document},
 	}
-	offer.First = discovery.Add(lists, 1).Add(offer.Each, pages)
-	offer.Moved.Requests += pages * int64(p.mismatch) / int64(max(1, p.documents))
+	offer.First = discovery.Add(lists, 1).Add(offer.PerChange, pages)
+	offer.Changed.Requests += pages * int64(p.mismatch) / int64(max(1, p.documents))
 	if p.free < p.Lists {
-		offer.Still.Bytes = lists.Bytes
+		offer.Unchanged.Bytes = lists.Bytes
 	}
 	if p.unending {
 		offer.Pages, offer.Estimated = -1, false

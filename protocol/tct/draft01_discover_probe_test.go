@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 	s := newDocumentServer(t, "/long.json")
 	s.add("/long.json", "long", 5000) // of 180 bytes each
 	offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)
-	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || offer.Basis == "" || offer.Moved.Bytes != int64(len(s.docs["/long.json"])) {
+	if err != nil || offer.Pages < 4950 || offer.Pages > 5050 || offer.Basis == "" || offer.Changed.Bytes != int64(len(s.docs["/long.json"])) {
 		t.Errorf("long: %+v, %v", offer, err)
 	}
 	s.flow = true
@@ -80,7 +80,7 @@ func TestProbe(t *testing.T) {
 		s.add(fmt.Sprintf("/%d.json", i+1), fmt.Sprint(i), 10)
 	}
 	offer, err = Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)
-	if err != nil || offer.Pages != 60 || offer.Still.Requests != 6 || offer.Entry != s.URL+"/1.json" {
+	if err != nil || offer.Pages != 60 || offer.Unchanged.Requests != 6 || offer.Entry != s.URL+"/1.json" {
 		t.Errorf("six lists: %+v, %v", offer, err)
 	}
 }

@@ -95,7 +95,7 @@ func (s *siteContext) seeLLMs(ctx context.Context) error {
 func (s *siteContext) seeRobots(ctx context.Context) error {
 	resp, err := s.Target.Get(ctx, s.At(pathRobots))
 	switch {
-	case check.Unsure(err), ctx.Err() != nil:
+	case check.IsInconclusive(err), ctx.Err() != nil:
 		return err
 	case err == nil && resp.Status >= 500:
 		s.noRobots = resp
@@ -124,7 +124,7 @@ func (s *siteContext) seeSitemaps(ctx context.Context) error {
 			continue
 		}
 		resp, err := s.Target.Get(ctx, n.url)
-		if check.Unsure(err) || ctx.Err() != nil {
+		if check.IsInconclusive(err) || ctx.Err() != nil {
 			return err
 		}
 		n.resp, n.err = resp, err
@@ -211,7 +211,7 @@ func (s *siteContext) seePages(ctx context.Context) error {
 func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPage, error) {
 	resp, err := s.Target.Do(ctx, http.MethodGet, u, http.Header{"Accept": {"text/html"}})
 	switch {
-	case check.Unsure(err), ctx.Err() != nil:
+	case check.IsInconclusive(err), ctx.Err() != nil:
 		return nil, err
 	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
 		s.failed = append(s.failed, resp)
@@ -246,7 +246,7 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 	}
 	own, err := s.Target.Do(ctx, http.MethodGet, p.url, p.accept)
 	switch {
-	case check.Unsure(err), ctx.Err() != nil:
+	case check.IsInconclusive(err), ctx.Err() != nil:
 		return nil, err
 	case err == nil && own.Status == http.StatusOK && own.BodyErr == nil && isMarkdownType(own.Header.Get("Content-Type")):
 		p.own = own

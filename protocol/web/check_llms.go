@@ -74,7 +74,7 @@ func checkLLMsLinks(ctx context.Context, s *siteContext, fail check.Fail) error 
 		}
 		resp, err := s.Target.Get(ctx, u)
 		switch {
-		case check.Unsure(err), ctx.Err() != nil:
+		case check.IsInconclusive(err), ctx.Err() != nil:
 			return err
 		case err != nil:
 			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s: %v", l.Line, u, err), "a document")

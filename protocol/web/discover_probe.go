@@ -239,14 +239,14 @@ func (l *siteProbe) offer() *protocol.Offer {
 	lists := protocol.Cost{Requests: int64(min(l.lists, mostPages)), Bytes: int64(min(l.bytes, 1<<45))}
 	o := &protocol.Offer{
 		Entry: l.entry, Pages: int(pages), Estimated: l.guessed, Detail: millrace.DetailBlocks, Fields: l.fields, Deletes: true,
-		First: protocol.Cost{Requests: 1}.Add(lists, 1), // request for the root
-		Still: protocol.Cost{Requests: lists.Requests, Bytes: int64(min(l.still, 1<<45))},
-		Moved: lists,
-		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
+		First:     protocol.Cost{Requests: 1}.Add(lists, 1), // request for the root
+		Unchanged: protocol.Cost{Requests: lists.Requests, Bytes: int64(min(l.still, 1<<45))},
+		Changed:   lists,
+		PerChange: protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
 	}
 	missing := pages * int64(l.none) / int64(l.none+l.got)
 	missCost := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
-	o.First = o.First.Add(o.Each, pages-missing).Add(missCost, missing)
+	o.First = o.First.Add(o.PerChange, pages-missing).Add(missCost, missing)
 	// When a list has changed, the reader requests its pages without a date, and all pages without
 	// Markdown, which it gets as HTML.
 	undated := 0
@@ -255,7 +255,7 @@ func (l *siteProbe) offer() *protocol.Offer {
 			undated++
 		}
 	}
-	o.Moved = o.Moved.Add(protocol.Cost{Requests: 1}, (pages-missing)*int64(undated)/int64(len(l.times))).
+	o.Changed = o.Changed.Add(protocol.Cost{Requests: 1}, (pages-missing)*int64(undated)/int64(len(l.times))).
 		Add(missCost, missing).Add(protocol.Cost{Requests: 1, Bytes: missCost.Bytes}, missing)
 	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
 	o.WithoutContent = int(missing)
@@ -301,9 +301,9 @@ func (l *siteProbe) probeFeed(ctx context.Context, at string, o *protocol.Offer)
 	if !fr.tombstones || fr.missed > 0 || fr.oldest.IsZero() {
 		return nil
 	}
-	o.Still, o.Moved = protocol.Cost{Requests: 1}, protocol.Cost{Requests: 1, Bytes: b.Size}
+	o.Unchanged, o.Changed = protocol.Cost{Requests: 1}, protocol.Cost{Requests: 1, Bytes: b.Size}
 	if !free {
-		o.Still.Bytes = b.Size
+		o.Unchanged.Bytes = b.Size
 	}
 	o.Basis += ", and its feed of changes"
 	return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// hole marks a position in a text at which the value is known only to the generator. It is a
+// placeholder marks a position in a text at which the value is known only to the generator. It is a
 // Unicode noncharacter.
-const hole = '\uFDD0'
+const placeholder = '\uFDD0'
 
-// escapedHole is hole as it appears in a URL.
-const escapedHole = "%EF%B7%90"
+// escapedPlaceholder is placeholder as it appears in a URL.
+const escapedPlaceholder = "%EF%B7%90"
 
-// lose writes a hole for the tag s[from:end]. It writes nothing if the tag is a separate paragraph
-// or, if control is set, a separate line.
-func (c *cleaner) lose(s string, from, end int, control bool) {
+// omitValue writes a placeholder for the tag s[from:end]. It writes nothing if the tag is a
+// separate paragraph or, if control is set, a separate line.
+func (c *cleaner) omitValue(s string, from, end int, control bool) {
 	before, after := strings.TrimRight(s[:from], " \t"), strings.TrimLeft(s[end:], " \t")
 	line := (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || after[0] == '\n')
 	paragraph := line && (before == "" || strings.HasSuffix(before, "\n\n")) && (len(after) < 2 || after[1] == '\n')
@@ -28,7 +28,7 @@ func (c *cleaner) lose(s string, from, end int, control bool) {
 	case paragraph:
 		c.lost++
 	default:
-		c.out = utf8.AppendRune(c.out, hole)
+		c.out = utf8.AppendRune(c.out, placeholder)
 	}
 }
 
@@ -45,13 +45,15 @@ func valueOf(m matter, name string) (string, bool) {
 	return "", false
 }
 
-// holes removes sentences that contain holes, and counts these sentences.
-type holes int
+// omissions removes sentences that contain placeholders, and counts these sentences.
+type omissions int
 
-// hasHole reports whether a text or a URL contains a hole.
-func hasHole(s string) bool { return strings.ContainsRune(s, hole) || strings.Contains(s, escapedHole) }
+// hasPlaceholder reports whether a text or a URL contains a placeholder.
+func hasPlaceholder(s string) bool {
+	return strings.ContainsRune(s, placeholder) || strings.Contains(s, escapedPlaceholder)
+}
 
-func (h *holes) blocks(list []millrace.Block) []millrace.Block {
+func (h *omissions) blocks(list []millrace.Block) []millrace.Block {
 	var out []millrace.Block
 	for i := range list {
 		if !h.block(&list[i]) {
@@ -61,11 +63,11 @@ func (h *holes) blocks(list []millrace.Block) []millrace.Block {
 	return out
 }
 
-// block removes sentences with holes from a block. empty reports whether the rest of the block is
-// empty.
-func (h *holes) block(b *millrace.Block) (empty bool) {
+// block removes sentences with placeholders from a block. empty reports whether the rest of the
+// block is empty.
+func (h *omissions) block(b *millrace.Block) (empty bool) {
 	indivisible := b.Type == millrace.HeadingBlock || b.Type == millrace.CodeBlock || b.Type == millrace.MathBlock
-	if indivisible && hasHole(b.Text) || hasHole(b.URL) {
+	if indivisible && hasPlaceholder(b.Text) || hasPlaceholder(b.URL) {
 		*h++
 		return true
 	}
@@ -93,19 +95,20 @@ func (h *holes) block(b *millrace.Block) (empty bool) {
 	return *h > before && b.Text == "" && len(b.Blocks) == 0 && len(b.Items) == 0 && len(b.Rows) == 0 && b.URL == ""
 }
 
-// text removes sentences with holes from a text, and the targets of links that contain holes.
-func (h *holes) text(text *string, spans *[]millrace.Span) {
+// text removes sentences with placeholders from a text, and the targets of links that contain
+// placeholders.
+func (h *omissions) text(text *string, spans *[]millrace.Span) {
 	if spans != nil {
-		*spans = slices.DeleteFunc(*spans, func(s millrace.Span) bool { return s.Type == millrace.LinkSpan && hasHole(s.URL) })
+		*spans = slices.DeleteFunc(*spans, func(s millrace.Span) bool { return s.Type == millrace.LinkSpan && hasPlaceholder(s.URL) })
 	}
 	for {
-		at := strings.IndexRune(*text, hole)
+		at := strings.IndexRune(*text, placeholder)
 		if at < 0 {
 			return
 		}
 		*h++
 		from, to := sentence(*text, at)
-		end := at + utf8.RuneLen(hole)
+		end := at + utf8.RuneLen(placeholder)
 		if next, _ := utf8.DecodeRuneInString((*text)[end:]); at == from && unicode.IsUpper(next) {
 			to = end
 		}
@@ -150,9 +153,9 @@ func isStop(r rune, space bool, next string) bool {
 		return true
 	case '.', '!', '?', '…':
 		first, n := utf8.DecodeRuneInString(next)
-		if first == hole {
+		if first == placeholder {
 			after, _ := utf8.DecodeRuneInString(next[n:])
-			return unicode.IsUpper(after) // the hole is between two sentences
+			return unicode.IsUpper(after) // the placeholder is between two sentences
 		}
 		return next == "" || space && !unicode.IsLower(first)
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// observed is a source that ends when a page is skipped because of a quota.
-type observed struct {
+// quotaSource is a source that ends when a page is skipped because of a quota.
+type quotaSource struct {
 	millrace.Source
 	// full is called when a page is skipped. If it returns an error, the stream ends with it.
 	full func() error
 }
 
 // Changes yields the changes of the source.
-func (w *observed) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
+func (w *quotaSource) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range w.Source.Changes(ctx, since) {
 			if isSkip(err) {

@@ -18,9 +18,9 @@ func isDefault(p string) (string, bool) {
 	return p, false
 }
 
-// twins returns the other addresses under which servers return the same page: the address with or
-// without a final slash, and the default document of a directory.
-func (s *scope) twins(u string) []string {
+// variants returns the other addresses under which servers return the same page: the address with
+// or without a final slash, and the default document of a directory.
+func (s *scope) variants(u string) []string {
 	p, query, asks := strings.Cut(u, "?")
 	if asks {
 		query = "?" + query
