@@ -216,7 +216,7 @@ func sameLinks(t *testing.T, url, direct string) {
 }
 
 // nginx or Caddy serves a static site, and millrace runs alongside.
-func TestRealBesideStatic(t *testing.T) {
+func TestRealAlongsideStatic(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"nginx", "caddy"} {
 		t.Run(server, func(t *testing.T) {

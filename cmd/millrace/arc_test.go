@@ -202,7 +202,7 @@ func TestARCBad(t *testing.T) {
 }
 
 // Every source that reads a page also reads its snapshot.
-func TestARCTakenIn(t *testing.T) {
+func TestARCIngested(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
 	write(t, filepath.Join(dir, "visit.html"), annotatedPage)

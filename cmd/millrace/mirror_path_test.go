@@ -9,7 +9,7 @@ import (
 
 // A pull never writes to the store that serve chooses for the same site: it would delete
 // published pages.
-func TestMirrorIsNoStoreOfServe(t *testing.T) {
+func TestMirrorIsNotStoreOfServe(t *testing.T) {
 	t.Parallel()
 	site := serve(t, copySite(t, "handbook"), "--store", filepath.Join(t.TempDir(), "s.db")).url
 	state := t.TempDir()

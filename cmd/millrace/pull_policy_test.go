@@ -201,7 +201,7 @@ func says(status int, typ, body string) http.HandlerFunc {
 	}
 }
 
-func TestPullOddPolicy(t *testing.T) {
+func TestPullUnusualPolicy(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
@@ -295,7 +295,7 @@ func age(t *testing.T, file, site, by string) {
 
 // pull uses a stored policy for a day. An older one still applies while a newer one is
 // unavailable.
-func TestPullPolicyRemembered(t *testing.T) {
+func TestPullPolicyStored(t *testing.T) {
 	t.Parallel()
 	allows := says(200, "application/json", `{"purposes":{"allow_ai_input":true},"requirements":{"notice_required":true}}`)
 	s := newPolicySite(t, 2, allows)

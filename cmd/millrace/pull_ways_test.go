@@ -53,7 +53,7 @@ func changeWays(t *testing.T, file, root string, change func(r *waysRecord)) (be
 }
 
 // pull stores the ways of a site for a week, for each purpose.
-func TestPullRemembersWays(t *testing.T) {
+func TestPullStoresWays(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")

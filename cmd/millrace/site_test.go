@@ -455,7 +455,7 @@ func TestServeJSON(t *testing.T) {
 }
 
 // serve reports every unreadable file of the troubles site and publishes all others.
-func TestOddFolder(t *testing.T) {
+func TestTroublesFolder(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "odd"))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")

@@ -195,7 +195,7 @@ var days = map[string]string{Webhook: "slow 500, silent, wrong setup", GA4: "slo
 
 // A receiver that is down or fails slowly for a day finally receives every event, and few events
 // twice. Meanwhile, the exporter sends few requests.
-func TestExportDayOff(t *testing.T) {
+func TestExportReceiverDown(t *testing.T) {
 	for kind := range targets {
 		for name, fail := range map[string]func(w http.ResponseWriter){
 			"slow 500": func(w http.ResponseWriter) {
@@ -338,7 +338,7 @@ func TestExportRefused(t *testing.T) {
 }
 
 // A single event at which a receiver always fails is finally dropped.
-func TestExportStumbles(t *testing.T) {
+func TestExportDropsFailingEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
 		n.answer = func(w http.ResponseWriter, _ int, about []string) {

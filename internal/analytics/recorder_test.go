@@ -109,7 +109,7 @@ func TestRecord(t *testing.T) {
 
 // If the store is unavailable, Record does not wait. Only events beyond the buffer are
 // dropped.
-func TestStoreIsAway(t *testing.T) {
+func TestStoreUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{err: millrace.ErrUnavailable}
 		r := New(m, "site", &Options{Buffer: 100})

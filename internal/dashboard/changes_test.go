@@ -12,7 +12,7 @@ import (
 
 // The log is read backward in parts. It contains each change once, even if later changes have
 // replaced most entries.
-func TestRecall(t *testing.T) {
+func TestReadHistory(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	write := func(name, text string) {

@@ -176,7 +176,7 @@ func TestCheckResults(t *testing.T) {
 
 // If another server serves the pages, their absence here is not a finding. The documents
 // served here are checked as usual.
-func TestCheckResultsBeside(t *testing.T) {
+func TestCheckResultsAlongside(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	g, err := gateway.New(h.Server, &gateway.Options{Base: h.Base, EndpointBase: h.EndpointBase, Logger: slog.New(slog.DiscardHandler), Policy: h.Policy})
@@ -277,7 +277,7 @@ func TestCheckResultsOfBrokenSites(t *testing.T) {
 }
 
 // No other host is fetched, whatever a document names.
-func TestLoopAsksNobodyElse(t *testing.T) {
+func TestLoopRequestsOnlyTheSite(t *testing.T) {
 	t.Parallel()
 	in := newLoop(http.NotFoundHandler(), "k", "https://a.test/x/")
 	defer in.Close()

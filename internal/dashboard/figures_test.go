@@ -96,7 +96,7 @@ func TestFigures(t *testing.T) {
 }
 
 // The overview of a site without visits says so, and shows no percentages.
-func TestOverviewOfNobody(t *testing.T) {
+func TestOverviewWithoutVisits(t *testing.T) {
 	t.Parallel()
 	v := counted(t, nil)
 	v.logIn(boardPassword)

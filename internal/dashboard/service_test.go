@@ -35,7 +35,7 @@ func owner(t *testing.T, s *SiteOptions) *guest {
 var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual"}
 
 // If a site has no data, its pages say so.
-func TestServicePagesOfNothing(t *testing.T) {
+func TestServicePagesWithoutData(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	server := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
@@ -61,7 +61,7 @@ func TestServicePagesOfNothing(t *testing.T) {
 }
 
 // Texts from clients are shown as text. Invalid query parameters are refused or ignored.
-func TestServicePagesOfStrangers(t *testing.T) {
+func TestServicePagesEscapeTexts(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Usage, h.Keys = h.store, h.store.Keys()
@@ -187,7 +187,7 @@ func TestHashedSearches(t *testing.T) {
 
 // While a check runs, the page says so, so that a missing result is not mistaken for a final
 // one.
-func TestCheckGoesOn(t *testing.T) {
+func TestCheckRunning(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	handler := h.Gateway()

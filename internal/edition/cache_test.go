@@ -98,7 +98,7 @@ func (n *nothing) WriteHeader(status int)      { n.status = status }
 func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
 
 // Frequently requested documents stay in the cache.
-func TestCacheKeepsTheHot(t *testing.T) {
+func TestCacheKeepsFrequentDocuments(t *testing.T) {
 	proto := &memProtocol{pad: 4000, oneTag: true}
 	s := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
 	publish(t, s)
@@ -129,7 +129,7 @@ func TestHugeKeysAndBodies(t *testing.T) {
 
 // While editions change, no response is older than the edition at the time of its
 // request, and its validator, digest and body match.
-func TestHammer(t *testing.T) {
+func TestConcurrentEditions(t *testing.T) {
 	const pages = 20
 	site := newMemSite(pages)
 	s := newTestServer(t, site, &memProtocol{}, &Options{CacheBytes: 64 << 10})

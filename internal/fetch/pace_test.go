@@ -65,7 +65,7 @@ func TestDelayContext(t *testing.T) {
 	})
 }
 
-func TestDelayForgetsHosts(t *testing.T) {
+func TestDelayDropsHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(0, 0, zero)
 		for i := range 10 * manyHosts {
@@ -321,7 +321,7 @@ func TestBackoffOfHost(t *testing.T) {
 	})
 }
 
-func TestHostRests(t *testing.T) {
+func TestHostPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down, asked := true, 0
 		c := newClient(t, Options{Rand: zero, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -438,7 +438,7 @@ func TestRepeatedFailures(t *testing.T) {
 }
 
 // Many requests that fail at the same moment do not pause the host.
-func TestBlip(t *testing.T) {
+func TestShortOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(-1, 100, zero)
 		var open []*pass

@@ -63,7 +63,7 @@ func allowed(t *testing.T, c *Client) string {
 	return out
 }
 
-func TestRobotsAreRemembered(t *testing.T) {
+func TestRobotsAreCached(t *testing.T) {
 	for name, validators := range map[string][2]string{"ETag": {`W/"1"`, ""}, "Last-Modified": {"", "Fri, 31 Dec 1999 00:00:00 GMT"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestRobotsAreRemembered(t *testing.T) {
 }
 
 // A failure without a copy is cached for robotsRetry, so not every page requests robots.txt.
-func TestRobotsFailureIsRemembered(t *testing.T) {
+func TestRobotsFailureIsCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)
 		c := obedient(t, Options{Rand: zero, Dial: memory(t, s.ServeHTTP)})

@@ -188,7 +188,7 @@ func TestOpenProtocol(t *testing.T) {
 	}
 }
 
-func TestNobodyHasKeys(t *testing.T) {
+func TestWithoutKeys(t *testing.T) {
 	k := newRing(t)
 	g, _, _ := closed(t, nil, Options{}, nil)
 	if w := ask(g, "GET", "/notes", "Authorization", "Bearer "+k.read); w.Code != 401 {
@@ -267,7 +267,7 @@ func TestRevoking(t *testing.T) {
 
 // If every protocol is guarded, a request without a key calls no protocol. The time of the
 // response then reveals nothing about which documents exist.
-func TestStrangersMakeNobodyLook(t *testing.T) {
+func TestGuardedProtocolIsNotCalled(t *testing.T) {
 	k := newRing(t)
 	n := new(notes)
 	g := setup{guarded: true, protocols: []edition.Protocol{{Name: "notes", Publisher: n, Guarded: true}}, o: Options{Access: access.Options{Keys: k}}}.gateway(t)

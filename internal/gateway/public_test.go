@@ -217,7 +217,7 @@ func TestHealth(t *testing.T) {
 }
 
 // A refused bot gets the error in the form of the protocol at the path.
-func TestTurnedAwayInForm(t *testing.T) {
+func TestRefusalInForm(t *testing.T) {
 	g, _ := everything(t, &Options{Access: access.Options{Bots: known(t), Rules: rules(t, "training=402")}})
 	for target, part := range map[string]string{"/openfeeder?q=x": `{"schema":"openfeeder/1.0","error":{`, "/llm-pages.json": `{"title":"Payment Required"`} {
 		w := ask(g, "GET", target, "User-Agent", "CCBot/2.0")

@@ -14,7 +14,7 @@ import (
 )
 
 // A file of another format, one that is not a database, and a truncated one are rebuilt.
-func TestMadeAgain(t *testing.T) {
+func TestRebuilt(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"another format": func(path string) error {
 			db, err := sql.Open("sqlite", path)
@@ -132,7 +132,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 
 // A file that is temporarily inaccessible, even to the update that reopens it, is not deleted
 // afterwards.
-func TestOutOfReach(t *testing.T) {
+func TestInaccessibleFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be renamed")
 	}

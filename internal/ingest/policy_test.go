@@ -53,7 +53,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 }
 
 // A policy that changes without a new date is logged.
-func TestPolicyDateForgotten(t *testing.T) {
+func TestPolicyDateUnchanged(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil).State()
 	var out bytes.Buffer

@@ -46,7 +46,7 @@ func (s *onceSkipped) Page(context.Context, millrace.Ref) (*millrace.Page, error
 
 // A skipped page stays skipped, even in another process, until it is read or no scan has reported
 // it for a month.
-func TestSkipsStand(t *testing.T) {
+func TestSkipsPersist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, site := memory.New(nil), &onceSkipped{base: "https://skips.test/"}
 		last := 0

@@ -147,7 +147,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-func TestMisfit(t *testing.T) {
+func TestWrongType(t *testing.T) {
 	type document struct {
 		Version int       `json:"version"`
 		Small   uint8     `json:"small"`
@@ -202,7 +202,7 @@ func TestWalkPlaces(t *testing.T) {
 }
 
 // A walk continues after a value of another type, and after one read in part.
-func TestWalkGoesOn(t *testing.T) {
+func TestWalkContinues(t *testing.T) {
 	const doc = `{"a":[1,"two",[3,[4]],4],"b":{"c":[1,2,3],"d":1},"e":{"f":1},"g":5}`
 	r := NewReader(strings.NewReader(doc), nil)
 	var log []string

@@ -181,7 +181,7 @@ func TestHostileRequests(t *testing.T) {
 }
 
 // The revision without sessions defines subscriptions/listen. The server refuses it.
-func TestNobodyListens(t *testing.T) {
+func TestNoSubscriptions(t *testing.T) {
 	url := listen(t, New(mills(t), nil), gateway.Options{})
 	const version = "2026-07-28"
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
@@ -238,7 +238,7 @@ func TestManySessions(t *testing.T) {
 }
 
 // When a client disconnects, its call ends.
-func TestClientGoes(t *testing.T) {
+func TestClientDisconnects(t *testing.T) {
 	waits := make(chan struct{})
 	s := New(slow{mills(t), waits}, &Options{Calls: 1})
 	url := listen(t, s, gateway.Options{})
@@ -385,7 +385,7 @@ func TestOverAGateway(t *testing.T) {
 	}
 }
 
-func TestRightIsForAgents(t *testing.T) {
+func TestScopeIsForAgents(t *testing.T) {
 	s := New(nil, nil)
 	for _, q := range []struct {
 		method, path, accept string

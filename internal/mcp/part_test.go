@@ -134,7 +134,7 @@ func fences(s string) (n int) {
 	return n
 }
 
-func TestNoCharacterIsTorn(t *testing.T) {
+func TestNoCharacterIsSplit(t *testing.T) {
 	clusters := []string{"e\u0301", "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\U0001f1e9\U0001f1ea", "\U0001f44d\U0001f3fd", "水", "ß", "a\u20dd"}
 	for _, s := range clusters {
 		long := strings.Repeat(s, 3000)

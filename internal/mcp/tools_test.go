@@ -25,7 +25,7 @@ func remarshal(from, to any) error {
 	return err
 }
 
-func TestToolsSayWhatTheyAre(t *testing.T) {
+func TestToolDescriptions(t *testing.T) {
 	c := connect(t, New(mills(t), &Options{Version: "1.2.3"}), nil)
 	hello := c.InitializeResult()
 	if hello.ServerInfo.Name != "millrace" || hello.ServerInfo.Version != "1.2.3" || hello.Instructions == "" {
@@ -149,7 +149,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-func TestSearchTellsHowFarItIs(t *testing.T) {
+func TestSearchLag(t *testing.T) {
 	s := newTestLibrary(t)
 	s.add(mill)
 	for i := range 300 {

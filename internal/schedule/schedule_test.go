@@ -30,7 +30,7 @@ func pauses(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) 
 
 // The interval shrinks for a site that changes and grows for one that does not, between the
 // bounds.
-func TestLearns(t *testing.T) {
+func TestIntervalAdapts(t *testing.T) {
 	r := steady(10*time.Minute, 3*time.Hour)
 	changed, same := Scan{Changed: true}, Scan{}
 	got, s := pauses(r, State{}, changed, changed, changed, changed, changed, same, same, same, same, same, same, same, same, same)

@@ -8,7 +8,7 @@ import (
 )
 
 // An entry does not depend on the previous passages.
-func TestIndexerForgets(t *testing.T) {
+func TestIndexerKeepsNoState(t *testing.T) {
 	x := NewIndexer()
 	x.Entry(Text{Title: "Wheels", Language: "en", Text: "The wheel turns."})
 	x.Content(Text{Title: "Rivers", Language: "en", Text: "Water falls."})

@@ -245,7 +245,7 @@ func (s *showing) compare(what string, copies mirrors) {
 // A publication that was closed for a month reopens without a stale or lost page, although the
 // site was compacted in the meantime. In every protocol, mirrors that continue from its last
 // edition or from an older one have the same pages.
-func TestMonthAway(t *testing.T) {
+func TestClosedForMonth(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]millrace.Visibility{
 		"as it was": {}, "hiding more": {Exclude: []string{"/s1"}},

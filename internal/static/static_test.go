@@ -376,7 +376,7 @@ func TestTwoAtOnce(t *testing.T) {
 }
 
 // A build that is closed before it has written anything leaves the folder as it was.
-func TestNothingCame(t *testing.T) {
+func TestNothingWritten(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "out")
 		if there {

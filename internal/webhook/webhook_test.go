@@ -153,7 +153,7 @@ func TestSendAgain(t *testing.T) {
 }
 
 // A receiver that is down for a day gets the message afterwards.
-func TestDayOff(t *testing.T) {
+func TestReceiverDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := time.Now().Add(24 * time.Hour)
 		s := &server{}

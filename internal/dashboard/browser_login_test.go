@@ -11,7 +11,7 @@ import (
 
 // Login, theme, menu and logout work in a browser, and the charts can be explored with the
 // mouse and the keyboard.
-func TestRealBrowserHouse(t *testing.T) {
+func TestRealBrowserLogin(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, seeded(t), seedTime)
 	open := chromium(t)
