@@ -38,14 +38,14 @@ type policyText struct{ Path, Text string }
 // policyField is one member of a policy.
 type policyField struct {
 	Name      string
-	Value      string // value as text; "" = not set
+	Value     string // value as text; "" = not set
 	Published []publishedField
 }
 
 // publishedField is one member of the policy, as published by a protocol.
 type publishedField struct {
 	Protocol string
-	Value     string // "" = the protocol does not carry it
+	Value    string // "" = the protocol does not carry it
 }
 
 // publishedPolicy is the policy that a reader of one protocol gets.
@@ -176,7 +176,7 @@ func (p *policyPage) compare() {
 
 // policyMembers are the members of a policy, formatted.
 var policyMembers = []struct {
-	name string
+	name  string
 	value func(*millrace.Policy) string
 }{
 	{"Search", func(p *millrace.Policy) string { return permission(p, millrace.Search) }},

@@ -342,7 +342,7 @@ func clean(s string) string {
 // inputs proposes the missing attributes of all inputs of the document.
 func (a *annotator) inputs(tree *dom.Node) {
 	b := newBuilder(tree, a.options())
-	_, _ = b.run() // fills b.bare; the error for a document that is too large is reported by Lint
+	_, _ = b.run() // fills b.unlabelled; the error for a document that is too large is reported by Lint
 	unlabelled := map[*dom.Node]bool{}
 	for _, n := range b.unlabelled {
 		unlabelled[n] = true

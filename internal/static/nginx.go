@@ -72,7 +72,7 @@ map_hash_max_size %d;
 			}
 			return b.uri(l.Path), fmt.Sprint("d", l.Set)
 		}},
-		{"# Its file, if the file has another name.\nmap $uri $millrace_aside", func(l *line) (string, string) {
+		{"# Its file, if the file has another name.\nmap $uri $millrace_renamed", func(l *line) (string, string) {
 			if at := b.uri(l.Path); l.Set > 0 && at != b.uri("/"+escaped(l.Name)) {
 				return at, b.uri("/" + escaped(l.Name))
 			}
@@ -116,8 +116,8 @@ map_hash_max_size %d;
 		}
 		fmt.Fprint(w, "}\n\n")
 	}
-	fmt.Fprint(w, `map $millrace_aside $millrace_file {
-	default $millrace_aside;
+	fmt.Fprint(w, `map $millrace_renamed $millrace_file {
+	default $millrace_renamed;
 	"" $millrace_path;
 }
 

@@ -1,5 +1,5 @@
-// Draws the tables of figures as charts that can be pointed at. Without it, the
-// tables are all there is.
+// Draws the tables of figures as interactive charts. Without this script, the
+// page shows only the tables.
 "use strict";
 
 (() => {
@@ -30,7 +30,7 @@
 		return e;
 	}
 
-	// What the style says a colour is, whichever theme is on.
+	// Returns a colour of the style sheet in the current theme.
 	function colour(className, property) {
 		const e = element("i", className);
 		e.hidden = true;
@@ -63,7 +63,7 @@
 		tip.hidden = true;
 		tip.setAttribute("aria-live", "polite");
 
-		// Bars stand on one another: of what is shown, the first is the lowest.
+		// Bars are stacked: the first visible series is at the bottom.
 		function data() {
 			if (lines) return [times, ...values];
 			const sum = times.map(() => 0), stacked = [];
@@ -73,7 +73,7 @@
 		const order = lines ? names.map((_, i) => i) : names.map((_, i) => names.length - 1 - i);
 		const gap = times.length > 1 ? times[1] - times[0] : 86400;
 
-		// Days have a label each, as far as they fit, from the first on.
+		// Each day has a label, starting with the first, if there is enough space.
 		const day = uPlot.fmtDate("{D} {MMM}");
 		function days() {
 			const step = Math.ceil(times.length * 56 / Math.max(1, plot.clientWidth - 86));
