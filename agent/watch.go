@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -195,7 +196,16 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 				return
 			}
 		}
-		a.o.Logger.Info("watching", "sites", len(urls), "worker", w.worker)
+		for _, label := range slices.Sorted(maps.Keys(w.o.Retention)) {
+			if err := ingest.CheckLabel(ctx, w.fleet, label); err != nil {
+				a.o.Logger.Warn("retention of a label has no effect yet", "err", err)
+			}
+		}
+		if urls == nil {
+			a.o.Logger.Info("watching all sites of the store", "worker", w.worker)
+		} else {
+			a.o.Logger.Info("watching", "sites", len(urls), "worker", w.worker)
+		}
 		tasks.Go(func() { w.run(ctx, &tasks) })
 		w.deliveries.run(ctx, &tasks, func(e *Event) bool { return yield(e, nil) })
 		stop()

@@ -213,7 +213,7 @@ func TestSharedStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := a.newWatch(&WatchOptions{})
+	w := a.newWatch(&WatchOptions{RequestRate: 1000})
 	fleet := a.store.Fleet()
 	hints := make(chan string, 10)
 	w.fleet = hintedFleet{fleet, hints}
@@ -250,8 +250,12 @@ func TestSharedStream(t *testing.T) {
 	if !<-open {
 		t.Error("the other site does not listen")
 	}
+	follow(1, 0)
 	stop()
 	tasks.Wait()
+	if left := w.budget.left; left == 0 || left > 1000/4-4 || w.budget.spent.Load() == 0 {
+		t.Errorf("%d requests left, %d bytes", left, w.budget.spent.Load())
+	}
 }
 
 // A removed site is no longer listened to.

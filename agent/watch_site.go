@@ -194,7 +194,11 @@ func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration)
 			continue
 		}
 		// The client has its own queues and no MaxBytes, because its request stays open.
-		client := fetch.New(w.a.clientOptions(w.a.robots()))
+		co := w.a.clientOptions(w.a.robots())
+		if w.budget != nil {
+			co.Start = w.budget.take
+		}
+		client := fetch.New(co)
 		o := &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
 			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}}
@@ -232,6 +236,9 @@ func (e *listener) save(ctx context.Context, w *watch, site string) {
 	more.Sub(e.saved)
 	if more == (store.Traffic{}) {
 		return
+	}
+	if w.budget != nil {
+		w.budget.spend(more.Received)
 	}
 	if e.saved = total; ctx.Err() == nil {
 		if err := w.a.store.Costs().Add(ctx, site, e.name, more); err != nil {

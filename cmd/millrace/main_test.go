@@ -171,7 +171,7 @@ func TestUsage(t *testing.T) {
 		{"a URL with a password", nil, []string{"pull", "http://a:b@example.com/"}, 2, "url-credentials", ""},
 		{"unknown protocol", nil, []string{"pull", "http://example.com/", "--via", "tct-02"}, 2, "usage", "tct-01"},
 		{"unknown purpose", nil, []string{"pull", "http://example.com/", "--purpose", "fun"}, 2, "usage/purpose", "ai-input"},
-		{"no parallel pull", nil, []string{"pull", "http://127.0.0.1:1/", "--parallel", "0"}, 2, "usage/parallel", ""},
+		{"no workers", nil, []string{"pull", "http://127.0.0.1:1/", "--workers", "0"}, 2, "usage/workers", ""},
 		{"no home", map[string]string{}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 2, "usage/store", ""},
 		{"a base URL with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "usage/base-url", ""},
 		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, "usage", bad + ":2:1"},

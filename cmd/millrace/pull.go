@@ -23,11 +23,11 @@ type pullCommand struct {
 	signFlags
 	listFlags
 	savingsFlags
-	URL      []string `arg:"" optional:"" name:"url" help:"Sites to mirror."`
-	Store    string   `placeholder:"FILE|URL" help:"Mirror to write: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the first site)."`
-	Via      string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
-	Purpose  string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
-	Parallel int      `placeholder:"N" default:"4" aliases:"workers" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
+	URL     []string `arg:"" optional:"" name:"url" help:"Sites to mirror."`
+	Store   string   `placeholder:"FILE|URL" help:"Mirror to write: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the first site)."`
+	Via     string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
+	Purpose string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
+	Workers int      `placeholder:"N" default:"4" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
 
 	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 
@@ -49,8 +49,8 @@ func (c *pullLimitFlags) validate() error {
 
 // prepare validates the flags and reads key files.
 func (c *pullCommand) prepare(p *process) error {
-	if c.Parallel < 1 {
-		return usageError("--parallel must be at least 1")
+	if c.Workers < 1 {
+		return usageError("--workers must be at least 1")
 	}
 	if err := errors.Join(c.crawlLimitFlags.validate(), c.pullLimitFlags.validate(), c.listFlags.validate(), c.savingsFlags.validate(), c.loadSigner()); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (c *pullCommand) Run(ctx context.Context, p *process) error {
 // agentOptions returns the options from the flags.
 func (c *pullCommand) agentOptions(p *process) *agent.Options {
 	return &agent.Options{
-		Via: c.Via, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Parallel: c.Parallel,
+		Via: c.Via, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Parallel: c.Workers,
 		MaxPages: c.MaxPages, MaxBytes: int64(c.MaxBytes), MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
 		MaxList: c.MaxList << 20, Handshake: c.Handshake, Keep: c.Keep, Drop: c.Drop, Comments: c.Comments,
 		Key: c.keyOf, Sign: c.sign, UserAgent: c.UserAgent, Contact: c.Contact, Delay: c.clientOptions(p, nil).Delay,

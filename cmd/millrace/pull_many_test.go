@@ -68,7 +68,7 @@ func TestPullSeveral(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	file := filepath.Join(t.TempDir(), "m.db")
-	code, out, errs := command(t, nil, "pull", slow, gone.URL, good, slow+"a.html", "--store", file, "--allow-private", "--json", "--parallel", "3")
+	code, out, errs := command(t, nil, "pull", slow, gone.URL, good, slow+"a.html", "--store", file, "--allow-private", "--json", "--workers", "3")
 	var reports []agent.Report
 	if err := json.Unmarshal([]byte(out), &reports); err != nil {
 		t.Fatalf("%v: %s%s", err, out, errs)

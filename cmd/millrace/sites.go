@@ -43,7 +43,7 @@ type sitesAddCommand struct {
 	Priority    string            `enum:",low,normal,high" default:"" help:"Priority of the sites while more sites are due than workers are free: low, normal or high (default: normal)."`
 	MinInterval sitelist.Interval `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch). To remove it, use --min-interval=-."`
 	MaxInterval sitelist.Interval `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch). It also lowers a longer minimum of watch. To remove it, use --max-interval=-."`
-	Webhook     string            `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch. To remove it, use --webhook=-."`
+	Webhook     string            `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch, which signs them and needs --webhook-secret-file for that. To remove it, use --webhook=-."`
 	SkipWrong   bool              `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
 }
 
@@ -66,16 +66,17 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 
 // change opens the store, reads the lists of sites, calls f, and prints the report.
 func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fetchFlags, sources []string, f func(st store.Store, l *sitelist.List) error) (err error) {
-	open := p.openToRead
-	if create {
-		open = p.openStore
+	if !create {
+		if err := p.fleetExists(ctx, c.Store); err != nil {
+			return err
+		}
 	}
 	l, err := sitelist.Read(ctx, r.client(p, nil).HTTP(), p.stdin, sources)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	st, err := open(ctx, c.Store)
+	st, err := p.openStore(ctx, c.Store)
 	if err != nil {
 		return err
 	}
@@ -140,6 +141,9 @@ type sitesListCommand struct {
 
 // Run lists the sites.
 func (c *sitesListCommand) Run(ctx context.Context, p *process) error {
+	if err := p.fleetExists(ctx, c.Store); err != nil {
+		return err
+	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err

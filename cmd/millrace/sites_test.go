@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestSites(t *testing.T) {
 	write(t, secret, hookSecret+"\n")
 	var both [2]*served
 	for i := range both {
-		both[i] = watch(t, "--all", "--store", mirror, "--workers", "2", "--min-interval", "1s", "--max-interval", "1s", "--webhook-secret-file", secret)
+		both[i] = watch(t, "--all", "--store", mirror, "--workers", "2", "--min-interval", "1s", "--max-interval", "1s", "--webhook-secret-file", secret, "--retention", "none=48h")
 	}
 	changes := func(site string) (n int) {
 		for _, w := range both {
@@ -93,7 +94,7 @@ func TestSites(t *testing.T) {
 		t.Errorf("%d pages deleted at the webhook, %d changes on standard output", n, changes(second.url))
 	}
 	for _, w := range both {
-		if code := w.stop(); code != exitGood || changes(first.url) != 14 {
+		if code := w.stop(); code != exitGood || changes(first.url) != 14 || !strings.Contains(w.out.String(), "none") {
 			t.Errorf("exit %d:\n%s", code, w.out)
 		}
 	}
@@ -158,6 +159,18 @@ func TestSites(t *testing.T) {
 	if _, out, _ := command(t, nil, "sites", "list", "--store", mirror, "--json"); json.Unmarshal([]byte(out), &listing) != nil || len(listing.Sites) != 1 || listing.Sites[0].State != "removing" {
 		t.Errorf("%s", out)
 	}
+	hooked, absent := filepath.Join(t.TempDir(), "hooked.db"), filepath.Join(t.TempDir(), "absent.db")
+	if code, r := sitesReport(t, hooked, "add", first.url, "--webhook", h.URL); code != exitGood || r.Added != 1 {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	for _, args := range [][]string{{"watch", "--all"}, {"sites", "list"}, {"sites", "resume", first.url}} {
+		if exit, code, out := failure(t, nil, append(args, "--store", absent)...); exit != exitFailure || code != "not-found" {
+			t.Errorf("%v: exit %d: %s", args, exit, out)
+		}
+	}
+	if _, err := os.Stat(absent); err == nil {
+		t.Error("a command has created the store")
+	}
 	for _, args := range [][]string{
 		{"search", "the", "--store", mirror, "--label", "books", "--site", first.url},
 		{"export", "--store", mirror, "--format", "jsonl", "--out", pages, "--since", pages},
@@ -169,6 +182,8 @@ func TestSites(t *testing.T) {
 		{"sites", "remove", "--store", mirror},
 		{"watch", "--all", "--store", mirror, "--request-rate", "-1"},
 		{"watch", "--all", "--store", mirror, "--retention", "books=1m"},
+		{"watch", "--all", "--store", mirror, "--workers", "0"},
+		{"watch", "--all", "--store", hooked}, // without a secret
 	} {
 		if exit, _, out := failure(t, nil, args...); exit != exitUsage {
 			t.Errorf("%v: exit %d:\n%s", args, exit, out)

@@ -57,6 +57,15 @@ func (p *process) exists(ctx context.Context, dsn string) error {
 	return nil
 }
 
+// fleetExists returns ErrNotFound if the store for the sites of watch --all does not exist.
+func (p *process) fleetExists(ctx context.Context, dsn string) error {
+	err := p.exists(ctx, dsn)
+	if errors.Is(err, millrace.ErrNotFound) {
+		err = fmt.Errorf("%w; create it with millrace sites add URL --store %s", err, stores.Name(dsn))
+	}
+	return err
+}
+
 // companionPath returns the path prefix of the files that belong to a store. They are next to the
 // store, or in the user's state folder. remove deletes them if they are temporary.
 func (p *process) companionPath(dsn string) (path string, remove func() error, err error) {

@@ -71,6 +71,11 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 			return usageError("--webhook: " + err.Error())
 		}
 	}
+	if c.All {
+		if err := p.fleetExists(ctx, c.Store); err != nil {
+			return err
+		}
+	}
 	// With several sites, log progress instead of showing bars.
 	st, a, err := c.open(ctx, p, c.agentOptions(&process{
 		lookup: p.lookup, stderr: terminal.New(p.stderr, p.lookup), commonFlags: p.commonFlags, log: p.log, dial: p.dial,
@@ -79,6 +84,15 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	if c.All && secrets == nil {
+		stats, err := st.Fleet().Stats(ctx, "")
+		if err != nil {
+			return err
+		}
+		if stats.Webhooks > 0 {
+			return usageError(fmt.Sprintf("--webhook-secret-file: %d sites have a webhook, but there is no secret for signatures; %s", stats.Webhooks, secretAdvice))
+		}
+	}
 	o := &agent.WatchOptions{
 		MinInterval: c.MinInterval, MaxInterval: c.MaxInterval, NoListen: !c.Events, FromNow: c.From == "now",
 		Receiver: "standard output", MaxChanges: maxPrinted, RequestRate: c.RequestRate, ByteRate: float64(c.ByteRate), Retention: c.Retention,
@@ -182,8 +196,12 @@ func (p *process) write(ctx context.Context, b []byte) error {
 // prepare checks the flags.
 func (c *watchCommand) prepare(p *process) error {
 	switch {
-	case c.All == (len(c.URL) > 0) || c.All && c.Store == "":
-		return usageError("name sites, or use --all with --store for the sites of a store")
+	case c.All && len(c.URL) > 0:
+		return usageError("--all pulls the sites of the store; omit the URLs, or add them with millrace sites add")
+	case c.All && c.Store == "":
+		return usageError("--all: name the store of the sites with --store")
+	case !c.All && len(c.URL) == 0:
+		return usageError("no site selected; name sites, or use --all with --store for those of millrace sites add")
 	case c.RequestRate < 0:
 		return usageError("--request-rate must not be negative; omit it for no limit")
 	case slices.ContainsFunc(slices.Collect(maps.Values(c.Retention)), func(d time.Duration) bool { return d < time.Hour }):

@@ -51,7 +51,7 @@ func watchAs(t *testing.T, env map[string]string, args ...string) *served {
 			t.Fatalf("watch ended with %d:\n%s", code, s.out)
 		default:
 		}
-		return strings.Contains(s.out.String(), " sites=")
+		return strings.Contains(s.out.String(), " worker=")
 	})
 	return s
 }
