@@ -135,6 +135,7 @@ type hook struct {
 	asked  int
 	got    []outbox.Event
 	header http.Header
+	posted [][2]string // IDs and bodies of accepted messages
 }
 
 func newHook(t *testing.T) *hook {
@@ -161,6 +162,7 @@ func newHook(t *testing.T) *hook {
 			t.Errorf("%v: %s", err, body)
 		}
 		h.got = append(h.got, m.Data.Changes...)
+		h.posted = append(h.posted, [2]string{r.Header.Get("Webhook-Id"), string(body)})
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(h.Close)
