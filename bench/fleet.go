@@ -92,8 +92,9 @@ func fleetWorkers(text string) error {
 // fleetRun is a run of one worker process.
 type fleetRun struct {
 	hosts    int
+	parallel int           // sites that are pulled at once
 	interval time.Duration // maximum time between two pulls of a site
-	length   time.Duration // after the first pull of all sites
+	length   time.Duration // after the first pull of all sites; 0 = only the first pulls
 	net      *fleetnet.Network
 
 	mu     sync.Mutex
@@ -107,12 +108,15 @@ type fleetRun struct {
 // shorter interval, with the same number of pulls per second.
 func (b *bench) fleet(ctx context.Context, large, short bool) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64)) // the hosts are in this process
-	if short {
-		return b.fresh(ctx, &fleetRun{hosts: 1000, interval: time.Minute, length: 2 * time.Minute})
+	if err := b.fresh(ctx, &fleetRun{hosts: 1000, parallel: 50, interval: time.Hour}); err != nil {
+		return err
 	}
-	r := &fleetRun{hosts: 5000, interval: 3 * time.Minute, length: 5 * time.Minute}
-	if large {
-		r = &fleetRun{hosts: 100_000, interval: time.Hour, length: time.Hour}
+	r := &fleetRun{hosts: 5000, parallel: 400, interval: 3 * time.Minute, length: 5 * time.Minute}
+	switch {
+	case short:
+		r = &fleetRun{hosts: 1000, parallel: 400, interval: time.Minute, length: 2 * time.Minute}
+	case large:
+		r = &fleetRun{hosts: 100_000, parallel: 400, interval: time.Hour, length: time.Hour}
 	}
 	return b.fresh(ctx, r)
 }
@@ -120,7 +124,7 @@ func (b *bench) fleet(ctx context.Context, large, short bool) error {
 func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 	r.net, r.edited, r.newest, r.seen = fleetnet.New(r.hosts, fleetShared, fleetnet.Name), make(map[string]time.Time), make(map[string]string), make(map[string]int)
 	defer r.net.Close()
-	socket := filepath.Join(b.dir, "hosts")
+	socket := filepath.Join(b.dir, fmt.Sprint("hosts", r.parallel))
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", socket)
 	if err != nil {
 		return err
@@ -128,7 +132,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 	srv := &http.Server{Handler: r.net, ReadHeaderTimeout: time.Minute}
 	defer func() { _ = srv.Close() }()
 	go func() { _ = srv.Serve(l) }()
-	file := filepath.Join(b.dir, "fleet.db")
+	file := filepath.Join(b.dir, fmt.Sprintf("fleet%d.db", r.parallel))
 	st, err := all.Open(ctx, file, nil)
 	if err != nil {
 		return err
@@ -146,7 +150,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 		return err
 	}
 	put := time.Since(began)
-	c, err := child(ctx, "MILLRACE_BENCH_FLEET", fleetTask{socket, file, r.interval * 9 / 10, 400}) // a tenth of the interval is added at random
+	c, err := child(ctx, "MILLRACE_BENCH_FLEET", fleetTask{socket, file, r.interval * 9 / 10, r.parallel}) // a tenth of the interval is added at random
 	if err != nil {
 		return err
 	}
@@ -175,10 +179,22 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 		return err
 	}
 	b.add(row{
-		what: fmt.Sprintf("%d virtual hosts of %d pages: %.0f s to add them, then the first pull of all", r.hosts, fleetnet.Pages, put.Seconds()),
+		what: fmt.Sprintf("%d virtual hosts of %d pages: %.0f s to add them, then the first pull of all, %d at once", r.hosts, fleetnet.Pages, put.Seconds(), r.parallel),
 		ours: fmt.Sprintf("%.0f s, %.0f sites a second; %.1f ms of processor time each", first.Seconds(), float64(r.hosts)/first.Seconds(), spent.Seconds()*1000/float64(r.hosts)),
 	})
-	return b.steady(ctx, r, st, c, got)
+	if r.length > 0 {
+		return b.steady(ctx, r, st, c, got)
+	}
+	peak, err := statusMB(c.pid(), "VmHWM:")
+	if err != nil {
+		return err
+	}
+	c.end()
+	b.add(row{
+		what:  fmt.Sprintf("%d sites at once: peak memory of the process of the workers, during the first pulls of %d virtual hosts", r.parallel, r.hosts),
+		limit: "200 MB", ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/200), reach: "at most 1", good: peak <= 200,
+	})
+	return <-got
 }
 
 // steady measures the time after the first pulls.
