@@ -117,6 +117,8 @@ type Site interface {
 	// Head returns the newest view of the site: all pages, as received from the sources. It
 	// has no tags, and publications do not accept its cursors.
 	Head(ctx context.Context) (millrace.View, error)
+	// HeadCursor returns the cursor of Head. It costs much less than Head.
+	HeadCursor(ctx context.Context) (millrace.Cursor, error)
 
 	// Publication opens the publication of a configuration, or creates it. If a base of c is
 	// not an absolute URL that ends with "/", or two taggers have the same protocol, it

@@ -51,6 +51,11 @@ type memLog struct {
 
 func (l memLog) Head(ctx context.Context) (millrace.View, error) { return l.of.Head(ctx) }
 
+func (l memLog) HeadCursor(ctx context.Context) (millrace.Cursor, error) {
+	v, err := l.of.Head(ctx)
+	return v.Site().At(v.Site().Seq), err
+}
+
 // source returns the Source of a server that publishes the site.
 func (s *memSite) source() Source {
 	return Source{

@@ -219,13 +219,13 @@ func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err err
 // siteCursor returns the cursor of the site's newest state. It also records the commit time of the
 // oldest change that the current edition lacks.
 func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error) {
+	at, err = s.from.Site.HeadCursor(ctx)
+	if err != nil || s.publishedCursor == "" || s.publishedCursor == at || s.oldestChange.Load() != nil {
+		return at, err
+	}
 	v, err := s.from.Site.Head(ctx)
 	if err != nil {
 		return "", err
-	}
-	at = v.Site().At(v.Site().Seq)
-	if s.publishedCursor == "" || s.publishedCursor == at || s.oldestChange.Load() != nil {
-		return at, nil
 	}
 	for c, err := range v.Changes(ctx, s.publishedCursor) {
 		if err == nil && c.Kind != millrace.KindCheckpoint {

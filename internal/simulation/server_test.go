@@ -176,6 +176,10 @@ func (s remoteSite) Head(ctx context.Context) (millrace.View, error) {
 	return s.r.view(ctx, func() (millrace.View, error) { return s.Site.Head(ctx) })
 }
 
+func (s remoteSite) HeadCursor(ctx context.Context) (millrace.Cursor, error) {
+	return call(ctx, s.r, false, func() (millrace.Cursor, error) { return s.Site.HeadCursor(ctx) })
+}
+
 func (s remoteSite) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	_, err := call(ctx, s.r, true, func() (any, error) { return nil, s.Site.Compact(ctx, keep, horizon) })
 	return err

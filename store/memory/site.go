@@ -56,6 +56,12 @@ func (s *site) Head(ctx context.Context) (millrace.View, error) {
 	})
 }
 
+func (s *site) HeadCursor(ctx context.Context) (millrace.Cursor, error) {
+	return get(ctx, s.store, "head of site "+s.name, func() (millrace.Cursor, error) {
+		return millrace.Site{Epoch: s.log.epoch}.At(s.log.head().seq), nil
+	})
+}
+
 // from returns a copy of the sync state of a source.
 func (s *site) from(name string) *source {
 	if src := s.sources[name]; src != nil {

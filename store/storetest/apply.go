@@ -24,7 +24,11 @@ func applyCases() []testCase {
 			in.Extra = map[string]rawJSON{"arc": rawJSON(`{"x":1}`)}
 			in.Known = millrace.AllFields
 			want(f, "counts", f.apply(put(in)), millrace.Counts{Added: 1})
-			got := f.page(f.siteHead(), "/full")
+			head := f.siteHead()
+			at, err := f.site.HeadCursor(f.Context())
+			want(f, "error of HeadCursor", err, nil)
+			want(f, "the cursor of the head", at, head.Site().At(head.Site().Seq))
+			got := f.page(head, "/full")
 			exp := in.Clone()
 			exp.Version = got.Version
 			want(f, "page", got, exp)

@@ -30,9 +30,13 @@ type logState struct{ seq, time, floor, horizon int64 }
 func (l *log) state(q Querier) (st logState, err error) {
 	err = q.Row("SELECT seq, time, floor, horizon FROM log WHERE id = ?", []any{l.id}, &st.seq, &st.time, &st.floor, &st.horizon)
 	if absent(err) {
-		err = millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
+		err = errDropped()
 	}
 	return st, err
+}
+
+func errDropped() error {
+	return millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
 }
 
 // entryID returns the entry.id of a sequence number.

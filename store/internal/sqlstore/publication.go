@@ -188,7 +188,7 @@ func (p *Publication) touch(ctx context.Context) error {
 func (p *Publication) generation(q Querier) (*generation, error) {
 	g, err := readGeneration(q, "WHERE id = ? AND stage < 4", p.id)
 	if err == nil && g == nil {
-		err = millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
+		err = errDropped()
 	}
 	return g, err
 }
@@ -218,15 +218,15 @@ func (p *Publication) Published(ctx context.Context) (millrace.View, store.Editi
 	var state []byte
 	var own bool
 	err := p.touch(ctx)
-	if err == nil {
-		_, err = p.generation(p.store.db.Reader(ctx))
-	}
-	if err == nil {
-		err = p.store.db.Reader(ctx).Row("SELECT number, own, seq, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1",
+	if err == nil { // one statement, because servers poll
+		err = p.store.db.Reader(ctx).Row(`SELECT COALESCE(number, 0), COALESCE(own, FALSE), COALESCE(published.seq, 0), state, manifest
+			FROM publication LEFT JOIN published ON published.log = publication.id WHERE publication.id = ? AND stage < 4 ORDER BY number DESC LIMIT 1`,
 			[]any{p.id}, &e.Number, &own, &v.seq, &state, &e.Manifest)
 	}
 	switch {
-	case absent(err), err == nil && !own:
+	case absent(err):
+		err = errDropped()
+	case err == nil && !own:
 		err = fmt.Errorf("%w: this generation has no edition", millrace.ErrNotFound)
 	case err == nil:
 		err = json.Unmarshal(state, &v.info)

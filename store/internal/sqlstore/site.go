@@ -141,6 +141,15 @@ func (s *Site) Head(ctx context.Context) (v millrace.View, err error) {
 	return v, nil
 }
 
+// HeadCursor implements [store.Site].
+func (s *Site) HeadCursor(ctx context.Context) (millrace.Cursor, error) {
+	st, err := s.state(s.store.db.Reader(ctx))
+	if err != nil {
+		return "", wrap("head of "+s.what, err)
+	}
+	return millrace.Site{Epoch: s.epoch}.At(uint64(st.seq)), nil
+}
+
 // HTMLSizes implements [store.Site].
 func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
 	paths := make([]string, len(urls))
