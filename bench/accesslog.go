@@ -42,8 +42,8 @@ func (b *bench) accessLog(ctx context.Context, n int) error {
 			c := exec.CommandContext(ctx, b.binary, "report", file, "--json")
 			var out bytes.Buffer
 			c.Stdout = &out
-			w, most, err := endedWatched(c)
-			w.units, memory = float64(n), max(memory, most)
+			w, peak, err := endedWatched(c)
+			w.units, memory = float64(n), max(memory, peak)
 			var r report.Report
 			if err = errors.Join(err, json.Unmarshal(out.Bytes(), &r)); err == nil && r.Served[0].Log.Lines != int64(n) {
 				err = fmt.Errorf("%d lines of %d", r.Served[0].Log.Lines, n)
@@ -72,7 +72,7 @@ func (b *bench) accessLog(ctx context.Context, n int) error {
 // endedWatched runs a command. It returns the work of the command, without units, and its peak
 // resident memory in MB. It does not use [maxMemory], whose result would include the memory of
 // this process.
-func endedWatched(c *exec.Cmd) (w work, most float64, err error) {
+func endedWatched(c *exec.Cmd) (w work, peak float64, err error) {
 	began := time.Now()
 	if err := c.Start(); err != nil {
 		return w, 0, err
@@ -84,10 +84,10 @@ func endedWatched(c *exec.Cmd) (w work, most float64, err error) {
 	for {
 		select {
 		case err = <-done:
-			return work{passed: time.Since(began), spent: c.ProcessState.UserTime() + c.ProcessState.SystemTime()}, most, err
+			return work{passed: time.Since(began), spent: c.ProcessState.UserTime() + c.ProcessState.SystemTime()}, peak, err
 		case <-tick.C:
 			if now, err := statusMB(c.Process.Pid, "VmHWM:"); err == nil {
-				most = max(most, now)
+				peak = max(peak, now)
 			}
 		}
 	}

@@ -33,13 +33,13 @@ type month struct {
 	html    *pageServer
 	pages   string // address of html
 	ways    []*monthWay
-	least   monthLeast
+	minimum monthMinimum
 	looks   map[int]bool // days on which the template changes
 }
 
-// monthLeast is the minimum number of bytes to transfer: each page with new content, compressed
+// monthMinimum is the minimum number of bytes to transfer: each page with new content, compressed
 // separately.
-type monthLeast struct {
+type monthMinimum struct {
 	was                     map[string][sha256.Size]byte // hash of the previous day's content, by URL
 	pages                   int64
 	content, text, document int64 // content as JSON; its Markdown; its HTML
@@ -197,7 +197,7 @@ func (m *month) day(ctx context.Context, day int, at time.Time) error {
 	if err := truth.read(ctx); err != nil {
 		return err
 	}
-	if err := m.least.add(m.base, &d, truth, s.html); err != nil {
+	if err := m.minimum.add(m.base, &d, truth, s.html); err != nil {
 		return err
 	}
 	for _, w := range m.ways {
@@ -245,7 +245,7 @@ func (w *monthWay) judge(day, wrong int, left []string) {
 }
 
 // add adds the changes of a day to the minimum.
-func (l *monthLeast) add(base string, d *monthDay, truth *monthState, html map[string]string) error {
+func (l *monthMinimum) add(base string, d *monthDay, truth *monthState, html map[string]string) error {
 	now := truth.carry("")
 	for _, name := range d.changed() {
 		u := base + pathOf(name)[1:]

@@ -13,14 +13,14 @@ func (m *month) end() {
 	html := m.ways[1]
 	fmt.Printf("%d days of %s; %s pages changed or new. Compressed one by one (brotli), they take: content as JSON, "+
 		"%s bytes; its Markdown %s; its HTML %s.\n\n",
-		m.days, m.name, bytesOf(m.least.pages), bytesOf(m.least.content), bytesOf(m.least.text), bytesOf(m.least.document))
+		m.days, m.name, bytesOf(m.minimum.pages), bytesOf(m.minimum.content), bytesOf(m.minimum.text), bytesOf(m.minimum.document))
 	fmt.Println("| refreshes | requests | bodies | header fields | of the minimum | of the same pages' HTML | of conditional HTML | stale or lost | gone, still there | at most for | time |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, w := range m.ways {
 		all := w.rest.total()
 		fmt.Println("| " + strings.Join([]string{
 			w.title(), bytesOf(w.rest.requests), bytesOf(w.rest.bodies), bytesOf(w.rest.headers),
-			quotient(all, m.least.content), quotient(all, m.least.document), "1/" + quotient(html.rest.total(), all),
+			quotient(all, m.minimum.content), quotient(all, m.minimum.document), "1/" + quotient(html.rest.total(), all),
 			fmt.Sprint(w.wrong), fmt.Sprint(w.lingered), fmt.Sprintf("%d days", w.worst), fmt.Sprintf("%.1f s", w.rest.took.Seconds()),
 		}, " | ") + " |")
 	}
@@ -43,7 +43,7 @@ func (m *month) end() {
 // aims adds the rows with targets.
 func (m *month) aims() {
 	html, w := m.ways[1].rest.total(), m.ways[len(m.ways)-1]
-	what := fmt.Sprintf("%d days of %s, %d pages changed or new: bodies and header fields of %s", m.days, m.name, m.least.pages, w.title())
+	what := fmt.Sprintf("%d days of %s, %d pages changed or new: bodies and header fields of %s", m.days, m.name, m.minimum.pages, w.title())
 	ours := w.rest.total()
 	per := float64(html) / float64(ours)
 	m.add(row{
@@ -56,7 +56,7 @@ func (m *month) aims() {
 		reach float64
 	}{
 		{"HTML, by a sitemap.xml with correct dates", m.ways[2].rest.total(), .19},
-		{"each changed page compressed by itself", m.least.content, .28},
+		{"each changed page compressed by itself", m.minimum.content, .28},
 	} {
 		of := float64(ours) / float64(l.bytes)
 		m.add(row{

@@ -21,7 +21,7 @@ type settings struct {
 	trees, leaves int
 	rate          float64 // weight of one tree
 	lambda        float64 // shrinks the values of small leaves
-	least         float64 // minimum weight of a leaf
+	minWeight     float64 // minimum weight of a leaf
 }
 
 const maxBins = 64
@@ -206,7 +206,7 @@ func (l *leaf) best(columns []column, g, h []float64, o settings) {
 		var lg, lh float64
 		for b := range len(c.limits) - 1 {
 			lg, lh = lg+sum[b][0], lh+sum[b][1]
-			if lh < o.least || l.h-lh < o.least {
+			if lh < o.minWeight || l.h-lh < o.minWeight {
 				continue
 			}
 			if gain := score(lg, lh) + score(l.g-lg, l.h-lh) - score(l.g, l.h); gain > by[f].gain+1e-12 {

@@ -17,7 +17,7 @@ func TestTrain(t *testing.T) {
 		s.x[0], s.x[1], s.x[2] = append(s.x[0], a), append(s.x[1], b), append(s.x[2], noise)
 		s.y, s.weight = append(s.y, a > 100 && b <= 60), append(s.weight, 1)
 	}
-	o := settings{trees: 20, leaves: 4, rate: .3, lambda: 1, least: 1}
+	o := settings{trees: 20, leaves: 4, rate: .3, lambda: 1, minWeight: 1}
 	base, trees := train(s, o)
 	table := forest.Encode(base, trees)
 	if base, trees = train(s, o); forest.Encode(base, trees) != table {

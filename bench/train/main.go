@@ -21,7 +21,7 @@ import (
 const folds = 5
 
 // usual are the settings of the table.
-var usual = settings{trees: 100, leaves: 8, rate: .15, lambda: 5, least: 1}
+var usual = settings{trees: 100, leaves: 8, rate: .15, lambda: 5, minWeight: 1}
 
 func main() {
 	data := flag.String("data", os.Getenv("MILLRACE_TEST_DATA"), "folder with wcxb, aeb and traf")

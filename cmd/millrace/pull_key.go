@@ -97,11 +97,11 @@ func (k *siteKey) load(p *process, file string, sites ...string) error {
 }
 
 // readStart reads at most the given number of bytes of a file.
-func readStart(name string, most int64) ([]byte, error) {
+func readStart(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, most))
+	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -266,12 +266,12 @@ func lacking(scope millrace.Scope) error {
 	}
 }
 
-// keyLike is the minimum length at which the beginning of a key counts as a key.
-const keyLike = 24
+// minKeyLength is the minimum number of characters after the prefix in a text that counts as a key.
+const minKeyLength = 24
 
 // HoldsKey reports whether a part of a URL looks like a key, plain or percent-encoded.
 func HoldsKey(s string) bool {
-	if len(s) < len(store.KeyPrefix)+keyLike {
+	if len(s) < len(store.KeyPrefix)+minKeyLength {
 		return false
 	}
 	for range 4 { // up to four levels of encoding
@@ -281,7 +281,7 @@ func HoldsKey(s string) bool {
 				break
 			}
 			n := strings.IndexFunc(after, func(c rune) bool { return c >= 0x80 || !isAlphanumeric(byte(c)) })
-			if n >= keyLike || n < 0 && len(after) >= keyLike {
+			if n >= minKeyLength || n < 0 && len(after) >= minKeyLength {
 				return true
 			}
 			rest = after

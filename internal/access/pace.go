@@ -37,7 +37,7 @@ func newPacing(each, all float64, places int64) *pacing {
 	p.chunk = int(min(max(rate/8, 1<<10), 256<<10))
 	for _, q := range []*quota{p.each, p.all} {
 		if q != nil {
-			q.burst, q.least = max(q.burst, p.chunk), p.chunk
+			q.burst, q.minBurst = max(q.burst, p.chunk), p.chunk
 		}
 	}
 	return p

@@ -37,17 +37,17 @@ type limits struct {
 
 // quota is a rate limit per client.
 type quota struct {
-	number int        // identifies the quota in the keys of buckets
-	rate   rate.Limit // units per second
-	burst  int        // maximum units at once, at least 1
-	least  int        // minimum burst of a replica's share of the quota
-	name   string     // name in RateLimit fields
+	number   int        // identifies the quota in the keys of buckets
+	rate     rate.Limit // units per second
+	burst    int        // maximum units at once, at least 1
+	minBurst int        // minimum burst of a replica's share of the quota
+	name     string     // name in RateLimit fields
 }
 
 // newQuota returns a quota of a rate per second.
 func newQuota(number int, name string, perSecond float64) *quota {
 	burst := int(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32/wide))
-	return &quota{number: number, rate: rate.Limit(perSecond), burst: burst, least: 1, name: name}
+	return &quota{number: number, rate: rate.Limit(perSecond), burst: burst, minBurst: 1, name: name}
 }
 
 // policy returns the value of RateLimit-Policy for a bucket of the quota.
@@ -111,7 +111,7 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 	}{q.number, c.key, c.bot, network.Masked()})
 	b, ok := l.buckets.Get(id)
 	if !ok {
-		burst := max(q.least, (q.burst+l.parts-1)/l.parts)
+		burst := max(q.minBurst, (q.burst+l.parts-1)/l.parts)
 		b = rate.NewLimiter(q.rate*rate.Limit(times)/rate.Limit(l.parts), burst*times)
 		l.buckets.Add(id, b)
 	}

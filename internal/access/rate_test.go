@@ -180,7 +180,7 @@ func TestLimitsOfReplicas(t *testing.T) {
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	q, c := newQuota(1, "a", 10), Client{key: "one"}
 	piece := newQuota(2, "bytes", 1000)
-	piece.least = 400
+	piece.minBurst = 400
 	replicas := 1
 	l := newLimits()
 	l.now, l.replicas = func() time.Time { return now }, func() int { return replicas }

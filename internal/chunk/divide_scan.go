@@ -25,7 +25,7 @@ func (s *scanner) next() bool {
 		s.r, n = utf8.DecodeRuneInString(s.text[s.at:])
 	}
 	s.at += n
-	if ender(s.r) {
+	if endsSentence(s.r) {
 		s.ended, s.stop = true, s.r
 	} else if !closing(s.r) {
 		s.ended = false
@@ -50,7 +50,7 @@ func (s *scanner) class() int {
 	switch {
 	case s.at < len(s.text) && (unicode.IsMark(next) || next == '\u200d' || s.r == '\u200d'):
 		return classes
-	case closing(next) || ender(next) || clause(next):
+	case closing(next) || endsSentence(next) || clause(next):
 		if s.r < utf8.RuneSelf && next < utf8.RuneSelf {
 			return classes
 		}
@@ -88,7 +88,7 @@ func (s *scanner) afterSpace(next rune) int {
 	switch {
 	case r == '.' && (unicode.IsLower(next) || abbreviation(end)):
 		return afterWord
-	case ender(r):
+	case endsSentence(r):
 		return afterSentence
 	}
 	if r, _ = utf8.DecodeLastRuneInString(before); clause(r) {
@@ -118,9 +118,9 @@ func abbreviation(end string) bool {
 	return n == len(word) && n > 0 && unicode.IsUpper(r)
 }
 
-// ender reports whether a character ends sentences (UAX 29, STerm and ATerm, of the scripts in
+// endsSentence reports whether a character ends sentences (UAX 29, STerm and ATerm, of the scripts in
 // use on web pages).
-func ender(r rune) bool {
+func endsSentence(r rune) bool {
 	switch r {
 	case '.', '!', '?', '…', '。', '！', '？', '｡', '．', '։', '؟', '۔', '।', '॥', '።', '፧', '။', '။' + 1, '។', '៕', '჻', '‼', '⁇', '⁈', '⁉':
 		return true

@@ -50,7 +50,7 @@ type history struct {
 // Bounds of one part of a log. Sequence numbers have gaps, because the log stores only the
 // last change of each page.
 const (
-	historyLeast = 50      // minimum number of changes
+	minHistory   = 50      // minimum number of changes
 	historyStep  = 100     // sequence numbers per read
 	historyStep2 = 1 << 20 // sequence numbers per read after an empty one
 	historyReads = 60
@@ -61,7 +61,7 @@ const (
 func readHistory(ctx context.Context, v millrace.View, from uint64, what string) (*history, error) {
 	site, h := v.Site(), new(history)
 	to, step := min(from, site.Seq), uint64(historyStep)
-	for reads := 0; to > 0 && len(h.Changes) < historyLeast; reads++ {
+	for reads := 0; to > 0 && len(h.Changes) < minHistory; reads++ {
 		if reads == historyReads {
 			break // the remaining changes belong to the next part
 		}

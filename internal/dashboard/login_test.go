@@ -428,7 +428,7 @@ func TestManyClients(t *testing.T) {
 	if all, err := d.sessions.Load(ctx); len(all) != maxSessions || err != nil {
 		t.Errorf("%d sessions, %v", len(all), err)
 	}
-	_, err := d.begin(ctx, "hash", now.Add(sessionMost))
+	_, err := d.begin(ctx, "hash", now.Add(maxSessionAge))
 	must(err)
 	if all, err := d.sessions.Load(ctx); len(all) != 1 || err != nil {
 		t.Errorf("%d sessions after a day, %v", len(all), err)
@@ -452,7 +452,7 @@ func TestSessions(t *testing.T) {
 		t.Error("an unused session does not end")
 	}
 	v, c = begin()
-	for range int(sessionMost/time.Hour) - 1 {
+	for range int(maxSessionAge/time.Hour) - 1 {
 		if c.now = c.now.Add(time.Hour); !v.in() {
 			t.Fatal("a session in use has ended")
 		}

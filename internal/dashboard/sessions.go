@@ -51,10 +51,10 @@ type attempts struct {
 }
 
 const (
-	sessionIdle = 2 * time.Hour
-	sessionMost = 24 * time.Hour
-	maxSessions = 64
-	maxWaiting  = 8
+	sessionIdle   = 2 * time.Hour
+	maxSessionAge = 24 * time.Hour
+	maxSessions   = 64
+	maxWaiting    = 8
 
 	// Limit per client: five attempts, then one every 15 s. Limit for all
 	// unknown clients together: thirty, then one every 2 s.
@@ -91,7 +91,7 @@ func digest(text string) string {
 
 // valid reports whether a session with a password has not ended.
 func (s *session) valid(password string, now time.Time) bool {
-	return s.Password == password && now.Sub(s.Seen) <= sessionIdle && now.Sub(s.Created) <= sessionMost && !now.Before(s.Created.Add(-time.Minute))
+	return s.Password == password && now.Sub(s.Seen) <= sessionIdle && now.Sub(s.Created) <= maxSessionAge && !now.Before(s.Created.Add(-time.Minute))
 }
 
 // begin begins a session and returns its ID. It stores only a hash of the ID. It removes sessions

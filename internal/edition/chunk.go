@@ -25,11 +25,11 @@ import (
 // their children. The keys of the parts determine the boundaries of chunks and nodes. A change of a
 // part therefore changes only its chunk, at most one neighbour, and the nodes above.
 const (
-	chunkLeast = 32 << 10  // minimum identity bytes of a chunk, except the last one
-	chunkMost  = 256 << 10 // maximum identity bytes of a chunk before its last part
-	nodeMost   = 256       // maximum number of children of a node
-	chunkBits  = 4         // number of zero bits in the hash of a key that begins a chunk
-	nodeBits   = 6         // number of further zero bits for each level of nodes
+	minChunk  = 32 << 10  // minimum identity bytes of a chunk, except the last one
+	maxChunk  = 256 << 10 // maximum identity bytes of a chunk before its last part
+	maxNode   = 256       // maximum number of children of a node
+	chunkBits = 4         // number of zero bits in the hash of a key that begins a chunk
+	nodeBits  = 6         // number of further zero bits for each level of nodes
 
 	chunkSuffix = ".chunk1" // changes with the encoder
 	nodeSuffix  = ".node2"  // must change with the format of nodes
@@ -166,7 +166,7 @@ func (g *grower) write(p *millrace.Parts, after string, rest *[]branch, changed 
 			return fmt.Errorf("part %q comes after %q: %w", part.Key, after, millrace.ErrInvalid)
 		}
 		after = part.Key
-		if n := int64(g.body.Len()); n >= chunkMost || n >= chunkLeast && begins(part.Key, 0) {
+		if n := int64(g.body.Len()); n >= maxChunk || n >= minChunk && begins(part.Key, 0) {
 			if err := g.end(); err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ func (g *grower) storeNodes() (*tree, error) {
 		var above []branch
 		from := 0
 		for i := 1; i <= len(level); i++ {
-			if i < len(level) && i-from < nodeMost && !begins(level[i].First, t.Height+1) {
+			if i < len(level) && i-from < maxNode && !begins(level[i].First, t.Height+1) {
 				continue
 			}
 			raw := encodeNode(level[from:i])

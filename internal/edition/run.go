@@ -24,7 +24,7 @@ const (
 	intervalPerWork = 2                // minimum interval in multiples of the processor time of the last publication
 	checkEvery      = time.Second      // time between checks for changes of the site and editions of other processes
 	retryEvery      = 10 * time.Second // minimum time between attempts after an error
-	retryMost       = 5 * time.Minute
+	maxRetry        = 5 * time.Minute
 )
 
 // FollowTime is the time within which all processes serve a new edition, if the store works.
@@ -83,7 +83,7 @@ func (s *Server) Run(ctx context.Context) {
 				// the clock is set.
 				conflict := errors.Is(err, millrace.ErrConflict) || errors.Is(err, context.Canceled)
 				level := slog.LevelInfo
-				if pause = min(pause, retryMost); !conflict || lost {
+				if pause = min(pause, maxRetry); !conflict || lost {
 					level, pause = slog.LevelError, max(pause, retryEvery)
 					s.resign(errResigned)
 				}

@@ -75,8 +75,8 @@ func (r *BuildReport) writeSizes(b *strings.Builder) {
 }
 
 func (r *BuildReport) writeHost(b *strings.Builder, verbose bool) {
-	if r.Unsaid > 0 {
-		fmt.Fprintf(b, "  %d documents lack some header fields, because %s supports at most %d rules\n", r.Unsaid, r.Host.Title, r.Rules)
+	if r.IncompleteHeaders > 0 {
+		fmt.Fprintf(b, "  %d documents lack some header fields, because %s supports at most %d rules\n", r.IncompleteHeaders, r.Host.Title, r.Rules)
 	}
 	for _, sentence := range r.Host.Sentences() {
 		fmt.Fprintln(b, sentence)

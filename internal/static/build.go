@@ -127,7 +127,7 @@ func (b *Build) open(dir string) (err error) {
 		return err
 	}
 	if !b.force {
-		if err := b.ours(); err != nil {
+		if err := b.checkFolder(); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (b *Build) open(dir string) (err error) {
 	if b.files, err = replace.NewBatch(b.root, unfinished); err != nil {
 		return err
 	}
-	if err := b.recall(); err != nil {
+	if err := b.readNames(); err != nil {
 		return err
 	}
 	if err := b.openJournal(); err != nil {
@@ -366,7 +366,7 @@ func (b *Build) finish(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case changed:
-		err = errors.Join(record.shut(), b.files.Commit(record.at, recordName))
+		err = errors.Join(record.closeFiles(), b.files.Commit(record.at, recordName))
 	default:
 		err = b.files.Sync()
 	}

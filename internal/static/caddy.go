@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ticked returns s as a token of a Caddyfile without placeholders. It returns false if
+// backquoted returns s as a token of a Caddyfile without placeholders. It returns false if
 // that is impossible.
-func ticked(s string) (string, bool) {
+func backquoted(s string) (string, bool) {
 	if strings.ContainsAny(s, "`{}\n\r") {
 		return "", false
 	}
@@ -38,7 +38,7 @@ map {http.request.orig_uri.path} {millrace_kind} {millrace_file} {millrace_tag} 
 		}
 		var tokens []string
 		for _, s := range []string{b.uri(l.Path), kind, "/" + l.Name, l.Tag, l.Date, l.Link} {
-			t, ok := ticked(s)
+			t, ok := backquoted(s)
 			if !ok {
 				return nil
 			}
@@ -77,10 +77,10 @@ route @millrace_d%[1]d {
 			continue
 		}
 		if f.Name == contentEncoding {
-			coding, _ = ticked(f.Value)
+			coding, _ = backquoted(f.Value)
 			continue
 		}
-		if v, ok := ticked(f.Value); ok {
+		if v, ok := backquoted(f.Value); ok {
 			fmt.Fprintf(w, "\theader %s %s\n", f.Name, v)
 		}
 		if f.Name == allowOrigin {

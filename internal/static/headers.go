@@ -172,7 +172,7 @@ func (b *Build) headers() ([]rule, error) {
 			case len(rules) < left && !strings.Contains(r.path, ":"): // a ":" would start a placeholder
 				rules = append(rules, r)
 			case l.Protocol != "":
-				b.Report.Unsaid++ // pages of the site also have the links in their head
+				b.Report.IncompleteHeaders++ // pages of the site also have the links in their head
 			}
 			return nil
 		})

@@ -125,8 +125,8 @@ func linesFrom(r io.Reader, f func(l *line) error) error {
 	}
 }
 
-// ours returns an error if the folder is not empty and was not created by a build.
-func (b *Build) ours() error {
+// checkFolder returns an error if the folder is not empty and was not created by a build.
+func (b *Build) checkFolder() error {
 	for _, name := range []string{recordName, journalName} {
 		if _, err := b.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -149,8 +149,8 @@ func (b *Build) ours() error {
 	return nil
 }
 
-// recall reads the names of the files that earlier builds have written.
-func (b *Build) recall() error {
+// readNames reads the names of the files that earlier builds have written.
+func (b *Build) readNames() error {
 	f, err := b.root.Open(recordName)
 	switch {
 	case err == nil:

@@ -9,18 +9,18 @@ import (
 
 // Report is the result of a build.
 type Report struct {
-	Written      int      `json:"written"`        // files that are new or have changed
-	Unchanged    int      `json:"unchanged"`      // files that have not changed
-	Removed      int      `json:"removed"`        // files of the last build that were removed
-	Bytes        int64    `json:"bytes"`          // size of all files
-	Sizes        []Size   `json:"sizes"`          // size of the files by protocol; the site's own files are first
-	WrittenFiles []string `json:"written_files"`  // names of written files, at most 1000
-	RemovedFiles []string `json:"removed_files"`  // names of removed files, at most 1000
-	LeftOut      []Left   `json:"left_out"`       // documents without a file, at most 1000
-	LeftOutCount int      `json:"left_out_count"` // number of documents without a file
-	Separate     int      `json:"separate"`       // number of documents that a server finds only by an additional rule
-	Rules        int      `json:"header_rules"`   // rules in the _headers file
-	Unsaid       int      `json:"headers_unsaid"` // number of documents for which the _headers file cannot set every field
+	Written           int      `json:"written"`            // files that are new or have changed
+	Unchanged         int      `json:"unchanged"`          // files that have not changed
+	Removed           int      `json:"removed"`            // files of the last build that were removed
+	Bytes             int64    `json:"bytes"`              // size of all files
+	Sizes             []Size   `json:"sizes"`              // size of the files by protocol; the site's own files are first
+	WrittenFiles      []string `json:"written_files"`      // names of written files, at most 1000
+	RemovedFiles      []string `json:"removed_files"`      // names of removed files, at most 1000
+	LeftOut           []Left   `json:"left_out"`           // documents without a file, at most 1000
+	LeftOutCount      int      `json:"left_out_count"`     // number of documents without a file
+	Separate          int      `json:"separate"`           // number of documents that a server finds only by an additional rule
+	Rules             int      `json:"header_rules"`       // rules in the _headers file
+	IncompleteHeaders int      `json:"incomplete_headers"` // number of documents for which the _headers file cannot set every field
 }
 
 // NewReport returns an empty report.
@@ -43,11 +43,11 @@ type Left struct {
 	Reason   string `json:"reason"`
 }
 
-// most is the maximum number of names of one kind in a report.
-const most = 1000
+// maxNames is the maximum number of names of one kind in a report.
+const maxNames = 1000
 
 func some(names []string, name string) []string {
-	if len(names) < most {
+	if len(names) < maxNames {
 		names = append(names, name)
 	}
 	return names
@@ -59,7 +59,7 @@ func (r *Report) Leave(path string, err error) {
 }
 
 func (r *Report) leave(path, proto, code, reason string) {
-	if r.LeftOutCount++; r.LeftOutCount <= most {
+	if r.LeftOutCount++; r.LeftOutCount <= maxNames {
 		r.LeftOut = append(r.LeftOut, Left{path, proto, code, reason})
 	}
 }

@@ -31,7 +31,7 @@ func TestRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unsaid := 0
+		incomplete := 0
 		err = b.each(func(l *line) error {
 			want := b.settable(l.Set)
 			if l.Link != "" {
@@ -49,7 +49,7 @@ func TestRules(t *testing.T) {
 				}
 			}
 			if len(got) < len(want) && l.Protocol != "" {
-				unsaid++
+				incomplete++
 			}
 			return nil
 		})
@@ -60,8 +60,8 @@ func TestRules(t *testing.T) {
 		if host != cloudflare {
 			most = b.kind.rules
 		}
-		if unsaid != b.Report.Unsaid || len(b.rules) > most || (unsaid == 0) != (host != cloudflare) {
-			t.Errorf("for %q: %d rules, %d documents with missing fields, reported %d", host, len(b.rules), unsaid, b.Report.Unsaid)
+		if incomplete != b.Report.IncompleteHeaders || len(b.rules) > most || (incomplete == 0) != (host != cloudflare) {
+			t.Errorf("for %q: %d rules, %d documents with missing fields, reported %d", host, len(b.rules), incomplete, b.Report.IncompleteHeaders)
 		}
 		text := files(t, dir)["_headers"]
 		if host == vercel {

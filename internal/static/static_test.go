@@ -558,7 +558,7 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]string{`a"b`: "`a\"b`", "": "`-`", "a`b": "", "{a}": ""} {
-		if got, ok := ticked(s); got != want || ok != (want != "") {
+		if got, ok := backquoted(s); got != want || ok != (want != "") {
 			t.Errorf("%q is %s", s, got)
 		}
 	}

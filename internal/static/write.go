@@ -115,7 +115,7 @@ func (o *output) complete(modified time.Time) (changed bool, err error) {
 // addToBatch adds a complete file to the batch, which renames it.
 func (o *output) addToBatch() error {
 	// Some systems cannot rename open files, or replace them.
-	if err := o.shut(); err != nil {
+	if err := o.closeFiles(); err != nil {
 		return err
 	}
 	o.tmp = nil
@@ -125,8 +125,8 @@ func (o *output) addToBatch() error {
 	return nil
 }
 
-// shut closes the files.
-func (o *output) shut() error {
+// closeFiles closes the files.
+func (o *output) closeFiles() error {
 	var errs []error
 	for _, f := range []*os.File{o.old, o.tmp} {
 		if f == nil {
@@ -151,7 +151,7 @@ func (o *output) finish(modified time.Time, e *entry) error {
 		b.refuse(o.name, cmp.Or(e.Path, "/"+o.name), e.Protocol)
 		return nil
 	case changed && b.inTheWay(o.name): // until Finish removes the conflicting file
-		err = o.shut()
+		err = o.closeFiles()
 		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at, size: o.size})
 		o.tmp = nil // so that discard keeps the file
 	case changed:
@@ -193,7 +193,7 @@ func (b *Build) inTheWay(name string) bool {
 
 // discard removes the file if it was not added to the batch. It may be called several times.
 func (o *output) discard() error {
-	err := o.shut()
+	err := o.closeFiles()
 	if o.tmp != nil {
 		if gone := o.build.root.Remove(o.at); !errors.Is(gone, fs.ErrNotExist) {
 			err = errors.Join(err, gone)

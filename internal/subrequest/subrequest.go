@@ -23,10 +23,10 @@ func (r *Response) Missing() bool {
 	return r.Status == http.StatusNotFound || r.Status == http.StatusGone
 }
 
-// Do returns the response of a handler. most is the maximum number of bytes of the body. If the
+// Do returns the response of a handler. limit is the maximum number of bytes of the body. If the
 // handler panics, the status is 502.
-func Do(h http.Handler, r *http.Request, most int) *Response {
-	w := &writer{resp: Response{Header: make(http.Header)}, most: most}
+func Do(h http.Handler, r *http.Request, limit int) *Response {
+	w := &writer{resp: Response{Header: make(http.Header)}, limit: limit}
 	func() {
 		defer func() {
 			if recover() != nil && !w.resp.Cut { // do not use a partial response
@@ -41,7 +41,7 @@ func Do(h http.Handler, r *http.Request, most int) *Response {
 // File requests a path without header fields, on behalf of the client that sent r. It decodes
 // content codings, which a handler may use even if they are not requested. If h is nil, the status
 // is 404.
-func File(h http.Handler, r *http.Request, method, path string, most int) *Response {
+func File(h http.Handler, r *http.Request, method, path string, limit int) *Response {
 	if h == nil {
 		return &Response{Status: http.StatusNotFound}
 	}
@@ -50,16 +50,16 @@ func File(h http.Handler, r *http.Request, method, path string, most int) *Respo
 	if ask.URL.RawQuery = ""; path != ask.URL.Path {
 		ask.URL.Path, ask.URL.RawPath = path, ""
 	}
-	resp := Do(h, ask, most)
+	resp := Do(h, ask, limit)
 	if resp.Status == http.StatusOK && method == http.MethodGet && !resp.Cut && resp.Header.Get("Content-Encoding") != "" {
-		resp.decode(most)
+		resp.decode(limit)
 	}
 	return resp
 }
 
 // decode removes the codings of the body.
-func (r *Response) decode(most int) {
-	plain, err := fetch.ReadBody(&http.Response{Header: r.Header, Body: io.NopCloser(&r.Body), ContentLength: -1}, int64(most))
+func (r *Response) decode(limit int) {
+	plain, err := fetch.ReadBody(&http.Response{Header: r.Header, Body: io.NopCloser(&r.Body), ContentLength: -1}, int64(limit))
 	if err != nil {
 		r.Cut = true
 		return
@@ -73,8 +73,8 @@ var errCut = errors.New("the rest of the response is not needed")
 
 // writer collects a response.
 type writer struct {
-	resp Response
-	most int
+	resp  Response
+	limit int
 }
 
 // Header implements [http.ResponseWriter].
@@ -95,7 +95,7 @@ func (w *writer) Write(b []byte) (int, error) {
 		h.Set("Content-Type", http.DetectContentType(b))
 	}
 	w.WriteHeader(http.StatusOK)
-	free := w.most - w.resp.Body.Len()
+	free := w.limit - w.resp.Body.Len()
 	w.resp.Cut = w.resp.Cut || len(b) > free
 	n, _ := w.resp.Body.Write(b[:max(0, min(free, len(b)))])
 	if w.resp.Cut {
