@@ -85,7 +85,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // fromSite is the Source that reads the routes of the site.
 const fromSite = "site"
 
-// Provision registers the handler at the app, which starts the publication.
+// Provision registers the handler with the app, which starts the publication.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	replace := caddy.NewReplacer()
 	for _, s := range []*string{&h.Source, &h.BaseURL, &h.Store} {

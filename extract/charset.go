@@ -26,9 +26,9 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		mediaType, _, _ = strings.Cut(contentType, ";")
 		mediaType = strings.ToLower(strings.TrimSpace(mediaType))
 	}
-	why := Unread(mediaType, data)
+	why := Unsupported(mediaType, data)
 	if why == nil && !markup[mediaType] {
-		why = Unread(mediaType, nil)
+		why = Unsupported(mediaType, nil)
 	}
 	if why != nil {
 		return nil, fmt.Errorf("%w: %w, not HTML", millrace.ErrInvalid, why)

@@ -38,8 +38,8 @@ func candidates() []candidate {
 	}
 }
 
-// latin returns the character sets for letters among ASCII letters. Their usual characters omit
-// those that have the same code in both sets.
+// latin returns the character sets for letters that occur among ASCII letters. Their usual
+// characters omit those that have the same code in both sets.
 func latin() []candidate {
 	return []candidate{
 		{encoding: charmap.Windows1252, usual: "àâæãåçèêëìîïñòôõøùûœ¿¡«»"},
@@ -84,7 +84,7 @@ func guessCharset(data []byte) encoding.Encoding {
 			}
 			all++
 		}
-		// Later ones must be clearly better: sets share characters.
+		// A later set must be clearly better, because sets share characters.
 		if share := float64(usual) / float64(max(all, 1)); share > most+.02 {
 			best, most = c.encoding, share
 		}

@@ -136,11 +136,11 @@ func (k *classifier) reason(u *unit) int {
 	if why == "" && (u.at < k.l.at || u.at >= k.l.c.boxes[k.l.at].end) {
 		return 12
 	}
-	return verdict(why)
+	return reasonNumber(why)
 }
 
-// verdict converts a reason of the rules to a number.
-func verdict(reason string) int {
+// reasonNumber converts a reason of the rules to a number.
+func reasonNumber(reason string) int {
 	kind, rest, _ := strings.Cut(reason, " ")
 	switch kind {
 	case "":

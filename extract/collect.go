@@ -233,12 +233,12 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 			}
 			if e.DataAtom == atom.Noscript && wantsScripts(e) {
 				c.wants = true
-				c.unseen(e)
+				c.recordHidden(e)
 				continue
 			}
 			if isNothing(e) || isInline(e.DataAtom) && isHidden(e) != "" {
 				c.headElement(e)
-				c.unseen(e)
+				c.recordHidden(e)
 				continue
 			}
 			if e.DataAtom == atom.Meta || e.DataAtom == atom.Link {

@@ -14,9 +14,9 @@ var (
 	errOffice = millrace.Coded("office-document", errors.New("the document is an Office document"))
 )
 
-// Unread returns an error if a document is a PDF or an Office document, which are recognised but
-// not read. It detects them by the media type or by the first bytes.
-func Unread(mediaType string, head []byte) error {
+// Unsupported returns an error if a document is a PDF or an Office document, which are recognised
+// but not read. It detects them by the media type or by the first bytes.
+func Unsupported(mediaType string, head []byte) error {
 	mediaType = strings.ToLower(mediaType)
 	switch {
 	case bytes.HasPrefix(head, []byte("%PDF-")), len(head) == 0 && strings.HasPrefix(mediaType, "application/pdf"):

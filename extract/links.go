@@ -65,8 +65,9 @@ func (c *collected) addReference(target string, noFollow bool) {
 	c.references = append(c.references, reference{target, noFollow})
 }
 
-// unseen records the links and the password field of a subtree without text of the page.
-func (c *collected) unseen(n *html.Node) {
+// recordHidden records the links and the password field of a subtree whose text is not part of the
+// page.
+func (c *collected) recordHidden(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noframes, atom.Noembed, atom.Iframe, atom.Title, atom.Textarea:
 		return
@@ -80,7 +81,7 @@ func (c *collected) unseen(n *html.Node) {
 		}
 	}
 	for e := range children(n) {
-		c.unseen(e)
+		c.recordHidden(e)
 	}
 }
 

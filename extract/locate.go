@@ -23,7 +23,7 @@ type located struct {
 	dropped []Dropped
 	kind    millrace.PageKind
 	login   bool
-	// protected reports that the page is a password-protected post of WordPress.
+	// protected reports whether the page is a password-protected post of WordPress.
 	protected bool
 	consent   bool                // the page contains little more than the elements of a consent tool
 	why       error               // reason why there is no content; nil = there may be content

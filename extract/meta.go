@@ -24,7 +24,7 @@ type meta struct {
 	wanted []bool              // result of Rules.prepare
 	named  map[string][]string // contents of meta elements by name or property in lower case
 	things []thing             // JSON-LD objects; those that are probably about the page come first
-	// foreign reports that the articles in the JSON-LD are other pages; see ownThings.
+	// foreign reports whether the articles in the JSON-LD are other pages; see ownThings.
 	foreign  bool
 	list     evidence          // evidence that the page is only a list of other pages
 	guess    millrace.PageKind // kind that the page declares, determined before the content

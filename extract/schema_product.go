@@ -28,7 +28,7 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	}
 	onPage := readFacts(m.page.Title + "\n" + (&millrace.Page{Blocks: blocks}).Text())
 	var out []millrace.Block
-	if s := withoutTags(t.text("description")); len(s) <= maxDescription && !isTemplate(s) && !onPage.tells(s) {
+	if s := withoutTags(t.text("description")); len(s) <= maxDescription && !isTemplate(s) && !onPage.hasMost(s) {
 		out = append(out, millrace.Block{Type: millrace.TextBlock, Text: s})
 	}
 	list := millrace.Block{Type: millrace.DefinitionsBlock}
@@ -64,7 +64,7 @@ func (m *meta) ownProduct() *thing {
 	return own
 }
 
-// facts is an index of a text, used to find out what the text already says.
+// facts is an index of a text, used to check which facts the text already contains.
 type facts struct {
 	letters string // whole text without spaces
 	line    string // words of the text, separated by single spaces
@@ -86,8 +86,8 @@ func (f *facts) has(s string) bool {
 	return len(list) == 0 || strings.Contains(f.line, " "+strings.Join(list, " ")+" ")
 }
 
-// tells reports whether the text contains nearly all words of s.
-func (f *facts) tells(s string) bool {
+// hasMost reports whether the text contains nearly all words of s.
+func (f *facts) hasMost(s string) bool {
 	if strings.Contains(f.letters, letters(s)) {
 		return true
 	}

@@ -1,7 +1,8 @@
-// Package s3 implements [artifact.Store] in a bucket of an object store that speaks the protocol of
-// Amazon S3. Any number of processes on any number of machines may share it.
+// Package s3 implements [artifact.Store] in a bucket of an object store that supports the Amazon S3
+// API. Any number of processes on any number of machines may share it.
 //
 // # Objects
+//
 // The bucket contains a log. Each object of the log contains the changes of one batch and the bytes
 // of small artifacts, so that an edition needs few requests. The objects are numbered, and the
 // bucket creates each number only once (If-None-Match), so that all processes apply the same

@@ -122,7 +122,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return err
 	}
 	if mediaType := resp.Header.Get("Content-Type"); !isHTML(mediaType) {
-		r.outcome, r.err = notPage, extract.Unread(mediaType, nil)
+		r.outcome, r.err = notPage, extract.Unsupported(mediaType, nil)
 		return nil
 	}
 	data, release, err := c.read(ctx, r, resp, buf)
@@ -131,7 +131,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return err
 	}
 	if data == nil {
-		r.outcome, r.err = notPage, extract.Unread("", buf.Bytes())
+		r.outcome, r.err = notPage, extract.Unsupported("", buf.Bytes())
 		return nil
 	}
 	return c.extract(ctx, r, resp, data)
