@@ -156,7 +156,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if len(res.Page.Blocks) == 0 {
 		res.Reason = l.emptyReason()
 		if res.Refresh != "" && l.why == nil {
-			res.Reason = millrace.Coded("leads-on", errors.New("the page only redirects to "+res.Refresh))
+			res.Reason = millrace.Coded("redirect-only", errors.New("the page only redirects to "+res.Refresh))
 		}
 	}
 	if err := o.Rules.extra(ctx, &Document{Tree: doc, Content: l.content(), Page: res.Page, Base: m.base, l: l, wanted: m.wanted}, res); err != nil {

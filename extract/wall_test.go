@@ -24,7 +24,7 @@ func TestWalls(t *testing.T) {
 		{"consent", "/", `<div id=onetrust-consent-sdk>` + filler + `</div><p>Loading</p>`, "consent-wall"},
 		{"consent elsewhere", "consent.example.com/m?continue=x", `<h1>Before you continue</h1>` + filler, "consent-wall"},
 		{"log-in", "/login", `<title>Log in</title><p>Welcome back.</p>` + form, "login"},
-		{"leads on", "/", `<meta http-equiv=refresh content="0; url=/x"><title>Moved</title>`, "leads-on"},
+		{"leads on", "/", `<meta http-equiv=refresh content="0; url=/x"><title>Moved</title>`, "redirect-only"},
 
 		{"text on walls", "/", `<title>Just a moment in time</title><main><h1>Just a moment in time</h1>` + filler + `</main>`, ""},
 		{"text on robots", "/", `<title>Access denied: a history</title><main>` + filler + `<p>It asked me to verify you are human, said the miller.</p>` + filler + `</main>`, ""},

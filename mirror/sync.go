@@ -237,7 +237,7 @@ func (r *run) miss(s step) error {
 	r.failed = true
 	r.skip(s.change.URL, s.err)
 	if int(r.consecutive.Load()) >= r.o.Failures {
-		return millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row: %w", r.o.Failures, s.err))
+		return millrace.Coded("too-many-failures", fmt.Errorf("gave up after %d unavailable pages in a row: %w", r.o.Failures, s.err))
 	}
 	return nil
 }

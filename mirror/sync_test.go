@@ -430,7 +430,7 @@ func TestGivesUp(t *testing.T) {
 		src.broken[u] = fmt.Errorf("503: %w", millrace.ErrUnavailable)
 	}
 	_, err := mirror.Sync(t.Context(), "test", src, to, &mirror.Options{Failures: 5, Concurrency: 2})
-	if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "gave-up" {
+	if !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "too-many-failures" {
 		t.Fatalf("err = %v", err)
 	}
 	if n := len(src.takeAsked()); n > 20 {

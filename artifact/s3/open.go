@@ -120,7 +120,7 @@ func (s *Store) claim(ctx context.Context) error {
 	create := func() error { return s.bucket.create(ctx, ownerObject, bytes.NewReader(raw)) }
 	if err = create(); err == nil {
 		if err = create(); err == nil {
-			return millrace.Coded("bucket-unfit", fmt.Errorf("artifacts in %s: %w: the server ignores If-None-Match, which several processes require; use another server", s.bucket, millrace.ErrInvalid))
+			return millrace.Coded("bucket-unsupported", fmt.Errorf("artifacts in %s: %w: the server ignores If-None-Match, which several processes require; use another server", s.bucket, millrace.ErrInvalid))
 		}
 	}
 	if !errors.Is(err, errExists) {

@@ -449,9 +449,9 @@ func TestErrors(t *testing.T) {
 		"NoSuchBucket":                 {404, millrace.ErrUnavailable, "bucket-absent"},
 		"AuthorizationHeaderMalformed": {400, millrace.ErrInvalid, "bucket-region"},
 		"PermanentRedirect":            {301, millrace.ErrInvalid, "bucket-region"},
-		"NotImplemented":               {501, millrace.ErrInvalid, "bucket-unfit"},
-		"Unsupported method":           {501, millrace.ErrInvalid, "bucket-unfit"},
-		"MethodNotAllowed":             {405, millrace.ErrInvalid, "bucket-unfit"},
+		"NotImplemented":               {501, millrace.ErrInvalid, "bucket-unsupported"},
+		"Unsupported method":           {501, millrace.ErrInvalid, "bucket-unsupported"},
+		"MethodNotAllowed":             {405, millrace.ErrInvalid, "bucket-unsupported"},
 		"QuotaExceeded":                {403, millrace.ErrUnavailable, "disk-full"},
 		"NoSpace":                      {507, millrace.ErrUnavailable, "disk-full"},
 		"SlowDown":                     {503, millrace.ErrUnavailable, "bucket-down"},
@@ -520,7 +520,7 @@ func TestErrors(t *testing.T) {
 	open("bucket-newer", "owner", filepath.Join(t.TempDir(), "cache"))
 	d.change(func(objects map[string]stored) { clear(objects) })
 	d.ignores = true
-	open("bucket-unfit", "owner", filepath.Join(t.TempDir(), "cache"))
+	open("bucket-unsupported", "owner", filepath.Join(t.TempDir(), "cache"))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "absent"))
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // each variable is useless without the other
 		t.Setenv(name, "")

@@ -227,7 +227,7 @@ func (c *Crawl) aliasTo(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {
 	case v != inside:
-		return nil, millrace.Coded("leads-away", fmt.Errorf("%w: redirects to %s, which is not a page of this site", millrace.ErrNotFound, to))
+		return nil, millrace.Coded("redirect-outside", fmt.Errorf("%w: redirects to %s, which is not a page of this site", millrace.ErrNotFound, to))
 	case u == res.url:
 		return nil, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop)
 	case isLogin(u) && !isLogin(res.url):

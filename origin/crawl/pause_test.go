@@ -54,7 +54,7 @@ func TestRestart(t *testing.T) {
 		{"at the root", &restart{after: 1, rests: 2}, "", 100, 0},
 		{"at the probe", &restart{after: 2, rests: 2}, "", 100, 0},
 		{"at the lists", &restart{after: 3, rests: 2}, "", 100, 0},
-		{"for ever", &restart{after: 30, rests: 1000}, "gave-up", 0, -1},
+		{"for ever", &restart{after: 30, rests: 1000}, "too-many-failures", 0, -1},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 			s := newSite(t)

@@ -288,7 +288,7 @@ func TestHiddenAndAway(t *testing.T) {
 	for _, s := range rep.Skipped {
 		codes[s.Code] = true
 	}
-	if rep.SkippedN != 2 || !codes["noindex"] || !codes["leads-away"] {
+	if rep.SkippedN != 2 || !codes["noindex"] || !codes["redirect-outside"] {
 		t.Errorf("%d: %v", rep.SkippedN, rep.Skipped)
 	}
 	// The sink stores them nevertheless.

@@ -58,7 +58,7 @@ func (r *run) count(res *result) {
 		return
 	}
 	if r.consecutive++; r.consecutive == maxFailures {
-		r.giveUp = millrace.Coded("gave-up", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run it again to continue", r.consecutive, res.err))
+		r.giveUp = millrace.Coded("too-many-failures", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run it again to continue", r.consecutive, res.err))
 	}
 }
 
@@ -108,10 +108,10 @@ func (r *run) takeRedirect(res *result) error {
 		return r.takeAbsent(res, errLogin)
 	case v != inside:
 		if res.state == hasPage {
-			return r.takeAbsent(res, millrace.Coded("leads-away", fmt.Errorf("%w: now redirects to %s, which is not a page of this site", millrace.ErrNotFound, res.to)))
+			return r.takeAbsent(res, millrace.Coded("redirect-outside", fmt.Errorf("%w: now redirects to %s, which is not a page of this site", millrace.ErrNotFound, res.to)))
 		}
 		if v == outside {
-			r.remark(res.task, "away", "", millrace.Coded("leads-away", fmt.Errorf("redirects to %s, which is not a page of this site", res.to)))
+			r.remark(res.task, "away", "", millrace.Coded("redirect-outside", fmt.Errorf("redirects to %s, which is not a page of this site", res.to)))
 		}
 		return r.takeAlias(res, res.url, k, false)
 	}

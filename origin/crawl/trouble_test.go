@@ -235,7 +235,7 @@ func TestOutage(t *testing.T) {
 	}
 	s.asked()
 	rep, err := m.try(m.open(Options{MaxTime: 20 * time.Second})) // too short to wait for the site
-	if millrace.Status(err) != 503 || millrace.ErrorCode(err) != "gave-up" {
+	if millrace.Status(err) != 503 || millrace.ErrorCode(err) != "too-many-failures" {
 		t.Errorf("%v", err)
 	}
 	if n := len(s.asked()); n > 50 {
