@@ -66,17 +66,16 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 
 // change opens the store, reads the lists of sites, calls f, and prints the report.
 func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fetchFlags, sources []string, f func(st store.Store, l *sitelist.List) error) (err error) {
-	if !create {
-		if err := p.fleetExists(ctx, c.Store); err != nil {
-			return err
-		}
+	open := p.openToRead
+	if create {
+		open = p.openStore
 	}
 	l, err := sitelist.Read(ctx, r.client(p, nil).HTTP(), p.stdin, sources)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	st, err := p.openStore(ctx, c.Store)
+	st, err := open(ctx, c.Store)
 	if err != nil {
 		return err
 	}
@@ -141,9 +140,6 @@ type sitesListCommand struct {
 
 // Run lists the sites.
 func (c *sitesListCommand) Run(ctx context.Context, p *process) error {
-	if err := p.fleetExists(ctx, c.Store); err != nil {
-		return err
-	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err

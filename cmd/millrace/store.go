@@ -30,7 +30,7 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 // only.
 func (p *process) openExisting(ctx context.Context, dsn string) (st store.Store, writable bool, err error) {
 	if err := p.exists(ctx, dsn); errors.Is(err, millrace.ErrNotFound) {
-		return nil, false, fmt.Errorf("%w; create one with millrace pull URL --store %s", err, stores.Name(dsn))
+		return nil, false, fmt.Errorf("%[1]w; create one with millrace pull URL --store %[2]s, or with millrace sites add URL --store %[2]s for watch --all", err, stores.Name(dsn))
 	} else if err != nil {
 		return nil, false, err
 	}
@@ -55,15 +55,6 @@ func (p *process) exists(ctx context.Context, dsn string) error {
 		return fmt.Errorf("store %s: %w", dsn, millrace.ErrNotFound)
 	}
 	return nil
-}
-
-// fleetExists returns ErrNotFound if the store for the sites of watch --all does not exist.
-func (p *process) fleetExists(ctx context.Context, dsn string) error {
-	err := p.exists(ctx, dsn)
-	if errors.Is(err, millrace.ErrNotFound) {
-		err = fmt.Errorf("%w; create it with millrace sites add URL --store %s", err, stores.Name(dsn))
-	}
-	return err
 }
 
 // companionPath returns the path prefix of the files that belong to a store. They are next to the

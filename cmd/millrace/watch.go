@@ -15,12 +15,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/millrace/millrace/agent"
-
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/internal/webhook"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 type watchCommand struct {
@@ -72,8 +72,8 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 		}
 	}
 	if c.All {
-		if err := p.fleetExists(ctx, c.Store); err != nil {
-			return err
+		if err := p.exists(ctx, c.Store); errors.Is(err, millrace.ErrNotFound) { // open reports other errors
+			return fmt.Errorf("%w; add sites with millrace sites add URL --store %s first", err, stores.Name(c.Store))
 		}
 	}
 	// With several sites, log progress instead of showing bars.
