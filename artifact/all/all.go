@@ -29,7 +29,7 @@ type Store interface {
 // If the URL has another scheme, Open returns ErrInvalid. See [dir.Open] and [s3.Open].
 func Open(ctx context.Context, name, cache string, st store.State, log *slog.Logger) (Store, error) {
 	if scheme, _, is := strings.Cut(name, "://"); is && !strings.HasPrefix(name, s3.Scheme) {
-		return nil, millrace.Coded("store-scheme", fmt.Errorf("open artifacts: %w: unknown scheme %q; name a folder, or a URL that starts with s3:", millrace.ErrInvalid, scheme))
+		return nil, millrace.Coded("store-scheme", fmt.Errorf("open artifacts: %w: unknown scheme %q; name a folder, or a URL that starts with s3://", millrace.ErrInvalid, scheme))
 	} else if !is {
 		return opened(dir.Open(name))
 	}

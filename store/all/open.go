@@ -33,7 +33,7 @@ func Open(ctx context.Context, dsn string, o *store.Options) (store.Store, error
 	case IsPostgres(dsn):
 		return opened(postgres.Open(ctx, dsn, o))
 	case is:
-		return nil, millrace.Coded("store-scheme", fmt.Errorf("open store: %w: unknown scheme %q; name a file, or a URL that starts with postgres:", millrace.ErrInvalid, scheme))
+		return nil, millrace.Coded("store-scheme", fmt.Errorf("open store: %w: unknown scheme %q; name a file, or a URL that starts with postgres://", millrace.ErrInvalid, scheme))
 	}
 	return opened(sqlite.Open(ctx, dsn, o))
 }
