@@ -90,7 +90,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 			return err
 		}
 		if stats.Webhooks > 0 {
-			return usageError(fmt.Sprintf("--webhook-secret-file: %d sites have a webhook, but there is no secret for signatures; %s", stats.Webhooks, secretAdvice))
+			return usageError(fmt.Sprintf("--webhook-secret-file: there is no secret for the signatures of webhooks (%s with a webhook); %s", humanize.Quantity(int64(stats.Webhooks), "site"), secretAdvice))
 		}
 	}
 	o := &agent.WatchOptions{

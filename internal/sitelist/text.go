@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/store"
 )
 
@@ -37,7 +38,7 @@ func (r *Report) WriteText(w io.Writer) {
 	for _, code := range codes {
 		fmt.Fprintf(w, "%8d  %s\n", r.Rules[code], code)
 	}
-	fmt.Fprintf(w, "%d sites, %d wrong entries; %d added, %d changed\n", r.Sites, r.Wrong, r.Added, r.Changed)
+	fmt.Fprintf(w, "%s: %d added, %d changed; wrong entries: %d\n", humanize.Quantity(int64(r.Sites), "site"), r.Added, r.Changed, r.Wrong)
 }
 
 // Fleet describes the sites of a store.
@@ -71,8 +72,8 @@ func Of(s store.FleetStats) Fleet {
 // Text describes the fleet in a line.
 func (f Fleet) Text() string {
 	lag := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
-	return fmt.Sprintf("%d sites on %d hosts: %d paused, %d new, %d failing, %d due, %d being pulled; lag: 50 %% %s, 90 %% %s, 99 %% %s, maximum %s",
-		f.Sites, f.Hosts, f.Paused, f.New, f.Failing, f.Due, f.Leased, lag(f.Lag50), lag(f.Lag90), lag(f.Lag99), lag(f.LagMax))
+	return fmt.Sprintf("%s on %s: %d paused, %d new, %d failing, %d due, %d being pulled; lag: 50 %% %s, 90 %% %s, 99 %% %s, maximum %s",
+		humanize.Quantity(int64(f.Sites), "site"), humanize.Quantity(int64(f.Hosts), "host"), f.Paused, f.New, f.Failing, f.Due, f.Leased, lag(f.Lag50), lag(f.Lag90), lag(f.Lag99), lag(f.LagMax))
 }
 
 // Listing is the report of `millrace sites list`.

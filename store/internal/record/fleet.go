@@ -54,7 +54,7 @@ func FleetHost(s *store.FleetSite) (string, error) {
 	}
 	for _, d := range []time.Duration{s.Min, s.Max} {
 		if d > 0 && (d < minInterval || d > maxInterval) {
-			return "", fleetError(s, fmt.Sprintf("the interval %s must be from %s to %s", d, minInterval, maxInterval))
+			return "", fleetError(s, fmt.Sprintf("the interval %s must be from 1s to 365 days", d))
 		}
 	}
 	if s.Webhook != "" && s.Webhook != "-" {
