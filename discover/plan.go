@@ -61,10 +61,10 @@ const (
 	// textCharge is the charge for a page without structure, in pages of HTML.
 	textCharge = 0.25
 	// The minimum number of pages of a way, as a fraction of the number of pages of another way.
-	// Pages below the minimum count as lost. leastExact is for exact counts, leastEstimated for
-	// estimates, and leastWeb for sitemaps, which also list archive pages that no protocol
+	// Pages below the minimum count as lost. minExact is for exact counts, minEstimated for
+	// estimates, and minWeb for sitemaps, which also list archive pages that no protocol
 	// publishes.
-	leastExact, leastEstimated, leastWeb = 0.95, 0.75, 0.5
+	minExact, minEstimated, minWeb = 0.95, 0.75, 0.5
 )
 
 // Plan describes how to read a site in the first sync and in refreshes. The two routes are chosen
@@ -208,12 +208,12 @@ func (p *planner) lost(q *quote) float64 {
 	}
 	lost := 0.0
 	for _, other := range p.open {
-		like := leastExact
+		like := minExact
 		switch {
 		case other.way.Protocol == Web:
-			like = leastWeb
+			like = minWeb
 		case q.way.Offer.Estimated, other.way.Offer.Estimated:
-			like = leastEstimated
+			like = minEstimated
 		}
 		if other.way.Offer.Pages > 0 {
 			lost = max(lost, like*other.pages-q.pages)

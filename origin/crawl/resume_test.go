@@ -264,7 +264,7 @@ func TestSchedule(t *testing.T) {
 			count[u]++
 		}
 		next := c.Next()
-		if d := next.Sub(now); d < leastInterval || d > firstLeast {
+		if d := next.Sub(now); d < minInterval || d > minFirstInterval {
 			t.Fatalf("the next run is in %v", d)
 		}
 		now = next

@@ -326,11 +326,11 @@ func (r *run) disallowed(u string) error {
 // schedule sets the time at which the next run is useful.
 func (r *run) schedule() {
 	now := r.now()
-	next := now.Add(firstLeast)
+	next := now.Add(minFirstInterval)
 	if t := time.Unix(int64(r.table.earliest()), 0); t.Before(next) {
 		next = t
 	}
-	if least := now.Add(leastInterval); next.Before(least) {
+	if least := now.Add(minInterval); next.Before(least) {
 		next = least
 	}
 	r.next.Store(next.Unix())

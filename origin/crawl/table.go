@@ -50,22 +50,22 @@ const (
 
 // Limits of the interval after which a page is fetched again.
 const (
-	leastInterval = 5 * time.Minute
-	mostInterval  = 24 * time.Hour
-	firstLeast    = time.Hour
-	firstMost     = 24 * time.Hour
+	minInterval      = 5 * time.Minute
+	maxInterval      = 24 * time.Hour
+	minFirstInterval = time.Hour
+	maxFirstInterval = 24 * time.Hour
 )
 
 // minutes converts an interval to minutes, within the limits.
 func minutes(d time.Duration) uint16 {
-	return uint16(min(max(d, leastInterval), mostInterval) / time.Minute)
+	return uint16(min(max(d, minInterval), maxInterval) / time.Minute)
 }
 
 // checked records a fetch of an address. age is the age of the page; 0 = unknown.
 func (e *entry) checked(now time.Time, changed bool, age time.Duration) {
 	switch {
 	case e.interval == 0:
-		e.interval = minutes(min(max(age/10, firstLeast), firstMost))
+		e.interval = minutes(min(max(age/10, minFirstInterval), maxFirstInterval))
 	case changed:
 		e.interval = minutes(time.Duration(e.interval) * time.Minute / 2)
 	default:
