@@ -42,6 +42,11 @@ type oneSite struct {
 
 func (s oneSite) Head(ctx context.Context) (millrace.View, error) { return s.of.Head(ctx) }
 
+func (s oneSite) HeadCursor(ctx context.Context) (millrace.Cursor, error) {
+	v, err := s.of.Head(ctx)
+	return v.Site().At(v.Site().Seq), err
+}
+
 // source returns the source of an edition server.
 func (s *oneView) source() edition.Source {
 	return edition.Source{Store: memory.New(nil), Site: oneSite{of: s}, Publication: s}
