@@ -60,6 +60,7 @@ type List struct {
 	stdin  io.Reader
 	urls   spool.Spool
 	maps   map[string]bool // visited sitemaps
+	named  bool            // Read had sources
 }
 
 // IsList reports whether a URL is that of a list and not of a site, by its file extension.
@@ -71,7 +72,7 @@ func IsList(source string) bool {
 // Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It continues
 // after wrong entries, and uses little memory. The caller must close the list.
 func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []string) (*List, error) {
-	l := &List{client: client, stdin: stdin, maps: make(map[string]bool)}
+	l := &List{client: client, stdin: stdin, maps: make(map[string]bool), named: len(sources) > 0}
 	for _, source := range sources {
 		if err := l.source(ctx, source); err != nil {
 			l.Close()
@@ -333,8 +334,9 @@ type Choice struct {
 }
 
 // Each calls f with queries that select the sites of the list, or all sites of the choice if the
-// list has no entries. It counts the sites that f has changed. Entries that match no site are
-// wrong. If the list has wrong entries, Each does not call f.
+// list was read from no source. It counts the sites that f has changed. Entries that match no site
+// are wrong. If the list has wrong entries, Each does not call f. A list without entries is
+// ErrInvalid, because an empty file must not select all sites.
 func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q store.FleetQuery) (changed int, err error)) error {
 	do := func(sites []string) error {
 		if c.Pages {
@@ -349,8 +351,11 @@ func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q stor
 	if err := ingest.CheckLabel(ctx, st.Fleet(), c.Label); err != nil {
 		return err
 	}
-	if l.Sites == 0 && l.Wrong == 0 {
+	switch {
+	case !l.named:
 		return do(nil)
+	case l.Sites == 0 && l.Wrong == 0:
+		return millrace.Coded("no-sites", fmt.Errorf("%w: the list contains no site", millrace.ErrInvalid))
 	}
 	err := l.batches(func(sites []string) error { return l.find(ctx, st, c, sites) })
 	if err != nil || l.Wrong > 0 {

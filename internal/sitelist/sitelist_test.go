@@ -214,6 +214,8 @@ func TestEach(t *testing.T) {
 	}{
 		{nil, Choice{Label: "x"}, []store.FleetQuery{{Label: "x"}}, nil, nil},
 		{nil, Choice{Label: "y"}, nil, nil, millrace.ErrNotFound},
+		{[]string{"-"}, Choice{}, nil, nil, millrace.ErrInvalid},
+		{[]string{"-"}, Choice{Label: "x"}, nil, nil, millrace.ErrInvalid},
 		{[]string{a, b}, Choice{}, []store.FleetQuery{{Sites: []string{a, b}}}, nil, nil},
 		{[]string{a, b}, Choice{Label: "x"}, nil, []string{b}, nil},
 		{[]string{a, gone, b}, Choice{}, nil, []string{gone}, nil},
@@ -222,7 +224,7 @@ func TestEach(t *testing.T) {
 		{[]string{gone}, Choice{Pages: true}, []store.FleetQuery{{Sites: []string{gone}}}, nil, nil},
 		{[]string{gone}, Choice{}, []store.FleetQuery{{Sites: []string{gone}}}, nil, nil}, // the last one has added it
 	} {
-		l, _ := read(t, nil, c.sources...)
+		l, _ := read(t, strings.NewReader("# no site\n"), c.sources...)
 		var calls []store.FleetQuery
 		err := l.Each(t.Context(), st, c.choice, func(q store.FleetQuery) (int, error) {
 			calls = append(calls, q)
