@@ -128,6 +128,7 @@ const (
 	turnTime    = 30 * time.Second // duration of a lease, which is renewed while the turn runs
 	pollTime    = time.Second      // time between two attempts to lease turns
 	storeAgain  = 5 * time.Second
+	lastTry     = time.Second // to store the ends of turns when Watch ends
 )
 
 // watch is the state of one call of [Agent.Watch].

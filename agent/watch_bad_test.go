@@ -71,6 +71,50 @@ func TestFleetBadHosts(t *testing.T) {
 	})
 }
 
+// A slow site that redirects to another machine does not keep the other sites of that machine from
+// being pulled.
+func TestFleetSlowVisitor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 2, 0, 10*time.Minute, nil)
+		defer f.net.Close()
+		f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Host == fleetnet.Name(0) {
+				return false
+			}
+			if r.URL.Path == "/robots.txt" {
+				http.Redirect(w, r, "http://"+fleetnet.Name(0)+r.URL.Path, http.StatusFound)
+				return true
+			}
+			time.Sleep(25 * time.Second)
+			return false
+		}
+		pause := func(paused bool) {
+			if _, err := f.store.Fleet().Pause(t.Context(), store.FleetQuery{Sites: []string{f.net.URL(0)}}, paused); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pause(true)
+		stop := f.start(&worker{})
+		time.Sleep(time.Minute)
+		pause(false)
+		time.Sleep(2 * time.Minute)
+		stop()
+		f.tasks.Wait()
+		time.Sleep(25 * time.Second) // the slow response ends
+		pulled := make(map[string]bool)
+		for s, err := range f.store.Fleet().Sites(t.Context(), store.FleetQuery{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			pulled[s.URL] = !s.Pulled.IsZero()
+		}
+		if !pulled[f.net.URL(0)] || pulled[f.net.URL(1)] {
+			t.Errorf("pulled: %v", pulled)
+		}
+	})
+}
+
 // Sixty names of a wildcard share an address, so they become a network with a rate. A name whose
 // address changes with every look-up does not move all day.
 func TestFleetWildcard(t *testing.T) {

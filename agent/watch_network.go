@@ -1,9 +1,9 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"iter"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/store"
 )
 
 // resolveTime limits the time to look up the addresses of a host.
@@ -102,7 +103,7 @@ const maxDials = 4
 // of the group of each of them. For the host of the turn, its own group is first.
 func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[netip.Addr, error] {
 	return func(yield func(netip.Addr, error) bool) {
-		host := strings.ToLower(strings.TrimSuffix(host, "."))
+		host := hostName(host)
 		addrs, err := t.addrs, error(nil)
 		isOwn := t.isOwn
 		if host != t.Site.Host || len(addrs) == 0 {
@@ -131,18 +132,28 @@ func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[n
 // visitWait is the maximum time for which a turn waits until it may visit another machine.
 const visitWait = 20 * time.Second
 
-// visit leases the group of an address of a host until the turn ends.
+// visit is the lease of the group of another machine.
+type visit struct {
+	host, address string // see [store.Fleet.Visit]
+	lease         store.Lease
+	left          bool
+}
+
+// visit leases the group of an address of a host, until the turn sends a request to another host.
 func (w *watch) visit(ctx context.Context, t *turn, host string, a netip.Addr) error {
 	address, rate := place(a)
 	if rate > 0 { // each host of a network is a group
 		address = ""
 	}
+	return w.visitGroup(ctx, t, host, address)
+}
+
+func (w *watch) visitGroup(ctx context.Context, t *turn, host, address string) error {
 	for end := w.now().Add(visitWait); ; {
 		l, err := w.fleet.Visit(ctx, t.Lease, turnTime, host, address)
-		if err == nil && l != t.Lease {
-			t.mu.Lock()
-			t.visits[l.Name] = l
-			t.mu.Unlock()
+		if err == nil && l != t.Lease && !t.visited(host, address, l) {
+			w.leaveGroups(ctx, t, l)
+			return errLost
 		}
 		if millrace.ErrorCode(err) != "group-busy" || !w.now().Before(end) {
 			return err
@@ -153,16 +164,79 @@ func (w *watch) visit(ctx context.Context, t *turn, host string, a netip.Addr) e
 	}
 }
 
-// leave ends the visits of a turn.
-func (w *watch) leave(ctx context.Context, t *turn) {
-	visits := slices.Collect(maps.Values(t.visits))
-	if len(visits) == 0 {
+// visited records a visit. It returns false if the turn has ended.
+func (t *turn) visited(host, address string, l store.Lease) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		return false
+	}
+	i := slices.IndexFunc(t.visits, func(v visit) bool { return v.host == host && v.address == address })
+	if i < 0 {
+		i, t.visits = len(t.visits), append(t.visits, visit{host: host, address: address})
+	}
+	t.visits[i].lease, t.visits[i].left = l, false
+	return true
+}
+
+// admit is called before each request of a turn. Because a turn sends one request at a time, all
+// earlier requests have ended, so admit ends the visits of other hosts: a slow site must not keep
+// their machines. If a connection to the host may be open from an earlier visit, admit visits its
+// machine again.
+func (w *watch) admit(ctx context.Context, t *turn, host string) error {
+	host = hostName(host)
+	var again []visit
+	left := t.leave(func(v visit) bool {
+		if v.host == host && v.left {
+			again = append(again, v)
+		}
+		return v.host != host
+	})
+	w.leaveGroups(ctx, t, left...)
+	for _, v := range again {
+		if err := w.visitGroup(ctx, t, host, v.address); err != nil {
+			return err
+		}
+	}
+	return t.check()
+}
+
+// end ends all visits of a turn.
+func (w *watch) end(ctx context.Context, t *turn) {
+	t.mu.Lock()
+	t.ended = true
+	t.mu.Unlock()
+	w.leaveGroups(ctx, t, t.leave(func(visit) bool { return true })...)
+}
+
+// leave marks visits as left, and returns their leases.
+func (t *turn) leave(which func(v visit) bool) (left []store.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, v := range t.visits {
+		if which(v) && !v.left {
+			t.visits[i].left = true
+			left = append(left, v.lease)
+		}
+	}
+	return left
+}
+
+// leaveGroups releases leases of visits.
+func (w *watch) leaveGroups(ctx context.Context, t *turn, left ...store.Lease) {
+	if len(left) == 0 {
 		return
 	}
-	if err := w.fleet.Leave(ctx, t.result.Delay, visits...); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, 2*lastTry)
+	defer cancel()
+	delay := cmp.Or(max(t.Delay, w.a.o.Delay), fetch.PoliteDelay)
+	if err := w.fleet.Leave(ctx, delay, left...); err != nil {
 		w.a.o.Logger.Warn("could not release the leases of other machines; they expire", "err", err)
 	}
 }
+
+// hostName returns a host name in the form of [store.FleetSite.Host].
+func hostName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
 // resolve returns the addresses of a host in a fixed order, those of IPv4 first.
 func (w *watch) resolve(ctx context.Context, host string) ([]netip.Addr, error) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -35,8 +34,9 @@ type turn struct {
 	addresses func(ctx context.Context, host string) iter.Seq2[netip.Addr, error]
 
 	mu     sync.Mutex
-	until  time.Time              // end of the lease by the clock of this program
-	visits map[string]store.Lease // leases of the groups of other machines, by name
+	until  time.Time // end of the lease by the clock of this program
+	visits []visit
+	ended  bool // no visit may follow
 }
 
 // errLost is the cause of the end of a turn that has lost its lease.
@@ -54,7 +54,13 @@ func (t *turn) extend(begun time.Time) {
 func (t *turn) leases() []store.Lease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.AppendSeq([]store.Lease{t.Lease}, maps.Values(t.visits))
+	all := []store.Lease{t.Lease}
+	for _, v := range t.visits {
+		if !v.left {
+			all = append(all, v.lease)
+		}
+	}
+	return all
 }
 
 // check returns an error if the lease may have expired. So a program that was suspended sends
@@ -108,7 +114,9 @@ func (w *watch) renew(ctx context.Context) {
 		for _, l := range leases {
 			switch t := turns[l.Name]; {
 			case valid[l.Name] != l.Fence:
-				t.lost(errLost)
+				if slices.Contains(t.leases(), l) { // it has not been released meanwhile
+					t.lost(errLost)
+				}
 			case l == t.Lease:
 				t.extend(begun)
 			}
@@ -122,12 +130,12 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	log := w.a.o.Logger.With("site", leased.Site.URL)
 	inner, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime), visits: make(map[string]store.Lease)}
+	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime)}
 	t.timer = time.AfterFunc(time.Until(t.until), func() { lost(errLost) })
 	defer t.timer.Stop()
 	if !t.Site.Removing && (w.a.o.Dial == nil || w.a.o.Resolve != nil) {
 		t.addresses = func(ctx context.Context, host string) iter.Seq2[netip.Addr, error] { return w.addresses(ctx, t, host) }
-		defer w.leave(context.WithoutCancel(ctx), t)
+		defer w.end(context.WithoutCancel(ctx), t)
 		if err := w.setAddress(inner, t); err != nil {
 			if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
 				log.Warn("could not record the address of a host", "err", err)
@@ -156,7 +164,7 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 		if err := w.remove(inner, t); err != nil && ctx.Err() == nil {
 			log.Error("could not delete the pages of a removed site; retrying", "err", err)
 		}
-		w.done(context.WithoutCancel(ctx), log, t)
+		w.done(ctx, log, t)
 		return
 	}
 	err := w.pull(inner, t, event)
@@ -172,21 +180,24 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	case errors.Is(err, millrace.ErrForbidden) && s != nil:
 		s.disconnect()
 	}
-	w.done(context.WithoutCancel(ctx), log, t)
+	w.done(ctx, log, t)
 }
 
-// done ends a turn. While the store is not available, it retries until the lease has expired.
+// done ends a turn. While the store is not available, it retries until the lease has expired, or
+// until lastTry after ctx has ended.
 func (w *watch) done(ctx context.Context, log *slog.Logger, t *turn) {
+	try, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, stop) })()
 	for {
-		err := w.fleet.Done(ctx, t.Lease, t.Site.URL, t.result)
+		err := w.fleet.Done(try, t.Lease, t.Site.URL, t.result)
 		if err == nil {
 			return
 		}
-		if errors.Is(err, millrace.ErrConflict) || t.check() != nil {
+		if errors.Is(err, millrace.ErrConflict) || t.check() != nil || fetch.Sleep(try, time.Second) != nil {
 			log.Warn("could not end a turn; another worker repeats the pull", "err", err)
 			return
 		}
-		_ = fetch.Sleep(ctx, time.Second) // ctx is never cancelled
 	}
 }
 
@@ -363,7 +374,7 @@ func (w *watch) leased(t *turn) *Agent {
 		a.o.Counts = nil // all workers count in the store
 	}
 	a.o.Sign = func(req *http.Request) error {
-		if err := t.check(); err != nil || w.a.o.Sign == nil {
+		if err := w.admit(req.Context(), t, req.URL.Hostname()); err != nil || w.a.o.Sign == nil {
 			return err
 		}
 		return w.a.o.Sign(req)

@@ -167,7 +167,7 @@ type FleetStats struct {
 	Errors map[string]int
 	// Requests and Received are the totals of all turns of the hosts.
 	Requests, Received int64
-	Due                int // sites that are due and have no turn
+	Due                int // sites that are due, or have a turn
 	Leased             int // groups with a valid lease
 	// Lag contains the percentiles 50, 90, 99 and 100 of the time for which sites have been due. A
 	// site that is not due has the lag 0.

@@ -184,7 +184,7 @@ func (f *fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (cha
 	err = f.store.change(ctx, store.Lease{}, "pause sites", func() error {
 		for _, s := range f.sites {
 			switch {
-			case !matches(q, s) || s.Paused && paused:
+			case !matches(q, s) || paused && (s.Paused || s.Removing):
 				continue
 			case paused:
 				s.Paused = true
@@ -223,13 +223,13 @@ func (f *fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.F
 func (f *fleet) Hosts(ctx context.Context, limit int) ([]store.FleetHost, error) {
 	return get(ctx, f.store, "list hosts", func() (all []store.FleetHost, _ error) {
 		for _, h := range f.hosts {
-			if h.Failures > 0 {
-				out := h.FleetHost
-				for _, s := range f.sites {
-					if s.Host == h.Host {
-						out.Sites++
-					}
+			out := h.FleetHost
+			for _, s := range f.sites {
+				if s.Host == h.Host {
+					out.Sites++
 				}
+			}
+			if h.Failures > 0 && out.Sites > 0 {
 				all = append(all, out)
 			}
 		}

@@ -44,6 +44,7 @@ var advice = map[string]*explanation{
 	"28":    login,
 	"3D000": {millrace.ErrNotFound, "store-database", "the database does not exist; create it, or name another one"},
 	"40":    busy,
+	"40P01": {millrace.ErrUnavailable, "store-deadlock", "another process changes the same rows: nothing was changed; try again"},
 	"42501": {millrace.ErrForbidden, "store-rights", "the role lacks the right; make it the owner of the database"},
 	"42P01": missing,
 	"42P05": pooler,

@@ -256,6 +256,9 @@ func fleetSiteCases() []testCase {
 				}
 			}
 			remove(store.FleetQuery{}, true, 4)
+			if n, err := fleet.Pause(t.Context(), store.FleetQuery{}, true); n != 0 || err != nil {
+				t.Errorf("pause sites that are being removed: %d, %v", n, err)
+			}
 			want(f, "turns", urls(f.lease("one", 5)), []string{siteURL("a"), siteURL("b"), siteURL("c")})
 			f.done(during, time.Hour)
 			want(f, "during a turn", f.turn("one", siteURL("d")).Site.Removing, true)

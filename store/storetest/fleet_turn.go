@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store"
 )
 
@@ -57,6 +59,51 @@ func fleetTurnCases() []testCase {
 			f.pass(59 * time.Second)
 			want(f, "turns", len(f.lease("two", 10)), 0)
 			f.done(turns[0], time.Hour)
+		}},
+		{"turns, hints and settings at the same time do not fail", func(t *testing.T, f *fixture) {
+			const hosts = 20
+			var sites []string
+			for i := range hosts {
+				f.enlistHosts(fmt.Sprint(i))
+				sites = append(sites, siteURL(fmt.Sprint(i)))
+			}
+			fleet := f.store.Fleet()
+			var all sync.WaitGroup
+			each := func(do func(i int) error) {
+				all.Go(func() {
+					for i := range testkit.Size(30, 60, 500) {
+						if err := do(i); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			for _, worker := range []string{"one", "two"} {
+				each(func(int) error {
+					turns, _, err := fleet.Lease(t.Context(), worker, hosts/2, time.Minute, nil)
+					if err != nil && len(turns) > 0 {
+						t.Errorf("%d turns and %v", len(turns), err)
+					}
+					var leases []store.Lease
+					for _, turn := range turns {
+						leases = append(leases, turn.Lease)
+					}
+					if held, again := fleet.Renew(t.Context(), time.Minute, leases...); len(held) != len(leases) {
+						err = errors.Join(err, again, fmt.Errorf("%d of %d leases are valid", len(held), len(leases)))
+					}
+					for _, turn := range turns {
+						err = errors.Join(err, fleet.Done(t.Context(), turn.Lease, turn.Site.URL, store.TurnResult{OK: true, Due: f.clock(), Soonest: f.clock()}))
+					}
+					return err
+				})
+			}
+			each(func(i int) error { return fleet.Hint(t.Context(), sites[i%hosts]) })
+			each(func(int) error {
+				_, err := fleet.Pause(t.Context(), store.FleetQuery{Sites: sites}, false)
+				return err
+			})
+			all.Wait()
 		}},
 		{"Lease says when to ask again", func(t *testing.T, f *fixture) {
 			next := func(sites ...string) time.Duration {

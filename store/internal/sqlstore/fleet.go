@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
 )
@@ -15,6 +16,21 @@ import (
 // fleet implements [store.Fleet]. A transaction that moves hosts between groups holds the lock of
 // the table fleet. Rows are locked in the order site, host, group.
 type fleet struct{ *Store }
+
+// maxDeadlocks is the maximum number of times that a transaction of a fleet is repeated.
+const maxDeadlocks = 5
+
+// change runs do in a transaction, like [Store.change]. If it deadlocks with another transaction,
+// change repeats it. So do must set all of its results.
+func (f fleet) change(ctx context.Context, lock Lock, l store.Lease, do func(t Tx, now time.Time) error) (err error) {
+	for range maxDeadlocks {
+		err = f.Store.change(ctx, lock, l, do)
+		if millrace.ErrorCode(err) != "store-deadlock" {
+			break
+		}
+	}
+	return err
+}
 
 // Fleet implements [store.Store].
 func (s *Store) Fleet() store.Fleet { return fleet{s} }
@@ -391,7 +407,7 @@ func (f fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (chan
 	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, _ time.Time) error {
 		changed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
-			n, err := t.Count("UPDATE fleet_site SET paused = TRUE, queued = FALSE WHERE NOT paused AND url = ANY(?)", urls)
+			n, err := t.Count("UPDATE fleet_site SET paused = TRUE, queued = FALSE WHERE NOT paused AND NOT removing AND url = ANY(?)", urls)
 			changed += int(n)
 			if err == nil {
 				err = requeue(t, hosts)
@@ -405,7 +421,7 @@ func (f fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (chan
 // Hosts implements [store.Fleet].
 func (f fleet) Hosts(ctx context.Context, limit int) (all []store.FleetHost, err error) {
 	err = f.db.Reader(ctx).Rows(`SELECT host, address, until, why, failures, requests, received, (SELECT count(*) FROM fleet_site s WHERE s.host = h.host)
-		FROM fleet_host h WHERE failures > 0 ORDER BY failures DESC, host LIMIT ?`, []any{limit}, func(scan Scanner) error {
+		FROM fleet_host h WHERE failures > 0 AND EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host) ORDER BY failures DESC, host LIMIT ?`, []any{limit}, func(scan Scanner) error {
 		var h store.FleetHost
 		var until int64
 		err := scan(&h.Host, &h.Address, &until, &h.Why, &h.Failures, &h.Requests, &h.Received, &h.Sites)
@@ -464,7 +480,7 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 
 // Defer implements [store.Fleet].
 func (f fleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
-	err := f.db.Write(ctx, Lock{}, func(t Tx) error {
+	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, _ time.Time) error {
 		err := t.Exec("UPDATE fleet_host SET until = ?, why = ?, failures = failures + 1 WHERE host = ?", unixMillis(until), why, host)
 		if err != nil {
 			return err

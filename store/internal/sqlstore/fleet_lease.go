@@ -38,6 +38,9 @@ func groupLease(id int64, holder string, fence uint64, until int64) store.Lease 
 	return store.Lease{Name: fmt.Sprint(record.FleetPrefix, id), Holder: holder, Fence: fence, Expires: unixTime(until)}
 }
 
+// byName orders leases, so that transactions lock their groups in the same order.
+func byName(a, b store.Lease) int { return strings.Compare(a.Name, b.Name) }
+
 // notBefore sets the time before which a group gets no turn.
 const notBefore = "ready = ?, due = CASE WHEN due < ? THEN ? ELSE due END"
 
@@ -76,7 +79,10 @@ func (f fleet) Lease(ctx context.Context, worker string, n int, d time.Duration,
 		}
 		return err
 	})
-	return turns, next, wrap("lease turns", err)
+	if err != nil { // nothing was leased
+		return nil, time.Time{}, wrap("lease turns", err)
+	}
+	return turns, next, nil
 }
 
 // nextTurn returns the time at which the next turn is due.
@@ -208,7 +214,8 @@ func (c *claim) grant(groups []groupRow, join string, args []any) error {
 	if err != nil {
 		return err
 	}
-	return c.Exec("UPDATE fleet_site SET hinted = FALSE WHERE url = ANY(?)", hinted)
+	// A site that another transaction changes may wait for this group, so it keeps its hint.
+	return c.Exec("UPDATE fleet_site SET hinted = FALSE WHERE id IN (SELECT id FROM fleet_site WHERE url = ANY(?)"+c.db.Claim()+")", hinted)
 }
 
 // permit reports whether the rate of the group's network permits a turn now. Otherwise it reserves
@@ -234,8 +241,7 @@ func (f fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease
 	err = f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
 		held = nil
 		until := now.Add(d).UnixMilli()
-		leases := slices.SortedFunc(slices.Values(leases), func(a, b store.Lease) int { return strings.Compare(a.Name, b.Name) })
-		for _, l := range leases {
+		for _, l := range slices.SortedFunc(slices.Values(leases), byName) {
 			id, _ := groupOf(l)
 			n, err := t.Count("UPDATE fleet_group SET "+notBefore+" WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?",
 				until, until, until, id, l.Holder, int64(l.Fence), now.UnixMilli())
@@ -378,7 +384,7 @@ func (f fleet) visitedGroup(t Tx, host, address string, now time.Time) (id int64
 // Leave implements [store.Fleet].
 func (f fleet) Leave(ctx context.Context, delay time.Duration, visits ...store.Lease) error {
 	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
-		for _, l := range visits {
+		for _, l := range slices.SortedFunc(slices.Values(visits), byName) {
 			id, _ := groupOf(l)
 			if err := release(t, l, id, now, delay); err != nil && !errors.Is(err, millrace.ErrConflict) {
 				return err
