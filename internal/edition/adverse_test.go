@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,7 +212,8 @@ func TestSlowClient(t *testing.T) {
 				}
 			}
 			renewing.Go(func() { s.renewSuperseded(ctx) })
-			want, done := listOf(t, site), false
+			want := listOf(t, site)
+			var done atomic.Bool
 			all.Go(func() {
 				begun := time.Now()
 				w := &slowClient{httptest.NewRecorder(), 12 * time.Minute}
@@ -222,9 +224,9 @@ func TestSlowClient(t *testing.T) {
 				if took := time.Since(begun); took < time.Hour {
 					t.Errorf("the response took %v", took)
 				}
-				done = true
+				done.Store(true)
 			})
-			for i := 0; !done; i++ {
+			for i := 0; !done.Load(); i++ {
 				time.Sleep(4 * time.Minute)
 				for url := range site.view(uint64(len(site.states) - 1)).m {
 					site.set(url, strings.Repeat("other words for all of them ", 400+len(url)+i))

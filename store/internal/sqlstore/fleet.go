@@ -22,9 +22,9 @@ const maxDeadlocks = 5
 
 // change runs do in a transaction, like [Store.change]. If it deadlocks with another transaction,
 // change repeats it. So do must set all of its results.
-func (f fleet) change(ctx context.Context, lock Lock, l store.Lease, do func(t Tx, now time.Time) error) (err error) {
+func (f fleet) change(ctx context.Context, lock Lock, do func(t Tx, now time.Time) error) (err error) {
 	for range maxDeadlocks {
-		err = f.Store.change(ctx, lock, l, do)
+		err = f.Store.change(ctx, lock, store.Lease{}, do)
 		if millrace.ErrorCode(err) != "store-deadlock" {
 			break
 		}
@@ -103,7 +103,7 @@ var requeueGroups = fmt.Sprintf(`UPDATE fleet_group SET
 
 // Put implements [store.Fleet].
 func (f fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added, changed int, err error) {
-	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
 		added, changed = 0, 0
 		next := func(some []store.FleetSite) error {
 			a, c, err := put(t, some, now.UnixMilli())
@@ -354,7 +354,7 @@ func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (remo
 	if pages {
 		return f.dueNow(ctx, "remove sites", q, "removing = TRUE, paused = FALSE, unlisted = FALSE, queued = TRUE, hinted = TRUE")
 	}
-	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
 		removed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
 			n, err := t.Count("DELETE FROM fleet_site WHERE url = ANY(?)", urls)
@@ -382,7 +382,7 @@ func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (remo
 
 // dueNow sets columns of the sites of a query, makes the sites due, and returns their number.
 func (f fleet) dueNow(ctx context.Context, what string, q store.FleetQuery, columns string) (changed int, err error) {
-	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
 		changed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
 			n, err := t.Count("UPDATE fleet_site SET due = CASE WHEN due < ? THEN due ELSE ? END, "+columns+" WHERE url = ANY(?)", now.UnixMilli(), now.UnixMilli(), urls)
@@ -404,7 +404,7 @@ func (f fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (chan
 	if !paused {
 		return f.dueNow(ctx, "resume sites", q, "paused = FALSE, queued = NOT unlisted")
 	}
-	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, _ time.Time) error {
+	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, _ time.Time) error {
 		changed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
 			n, err := t.Count("UPDATE fleet_site SET paused = TRUE, queued = FALSE WHERE NOT paused AND NOT removing AND url = ANY(?)", urls)
@@ -480,7 +480,7 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 
 // Defer implements [store.Fleet].
 func (f fleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
-	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, _ time.Time) error {
+	err := f.change(ctx, Lock{}, func(t Tx, _ time.Time) error {
 		err := t.Exec("UPDATE fleet_host SET until = ?, why = ?, failures = failures + 1 WHERE host = ?", unixMillis(until), why, host)
 		if err != nil {
 			return err
@@ -492,7 +492,7 @@ func (f fleet) Defer(ctx context.Context, host string, until time.Time, why stri
 
 // Hint implements [store.Fleet].
 func (f fleet) Hint(ctx context.Context, site string) error {
-	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+	err := f.change(ctx, Lock{}, func(t Tx, now time.Time) error {
 		n, err := t.Count(`UPDATE fleet_site SET hinted = TRUE, due = CASE WHEN due <= ?1 OR due <= soonest THEN due WHEN soonest < ?1 THEN ?1 ELSE soonest END
 			WHERE NOT paused AND url = ?2`, now.UnixMilli(), site)
 		if err != nil || n == 0 {

@@ -61,7 +61,7 @@ func (f fleet) Lease(ctx context.Context, worker string, n int, d time.Duration,
 	} else if now, err := f.Now(ctx); err != nil || at > now.UnixMilli() {
 		return nil, unixTime(at), err
 	}
-	err = f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+	err = f.change(ctx, Lock{}, func(t Tx, now time.Time) error {
 		turns = nil
 		c := &claim{f, t, worker, now.UnixMilli(), now.Add(d).UnixMilli(), turns}
 		var err error
@@ -238,7 +238,7 @@ func (c *claim) permit(g groupRow) (bool, error) {
 
 // Renew implements [store.Fleet].
 func (f fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease) (held []store.Lease, err error) {
-	err = f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+	err = f.change(ctx, Lock{}, func(t Tx, now time.Time) error {
 		held = nil
 		until := now.Add(d).UnixMilli()
 		for _, l := range slices.SortedFunc(slices.Values(leases), byName) {
@@ -260,7 +260,7 @@ func (f fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease
 // Done implements [store.Fleet].
 func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.TurnResult) error {
 	id, _ := groupOf(l)
-	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+	err := f.change(ctx, Lock{}, func(t Tx, now time.Time) error {
 		if err := endTurn(t, site, r, now); err != nil {
 			return err
 		}
@@ -319,7 +319,7 @@ const visited = 0
 // Visit implements [store.Fleet].
 func (f fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string) (visit store.Lease, err error) {
 	var busy error
-	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
 		busy = nil
 		own, _ := groupOf(turn)
 		if err := heldGroup(t, turn, own, now, ""); err != nil {
@@ -383,7 +383,7 @@ func (f fleet) visitedGroup(t Tx, host, address string, now time.Time) (id int64
 
 // Leave implements [store.Fleet].
 func (f fleet) Leave(ctx context.Context, delay time.Duration, visits ...store.Lease) error {
-	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+	err := f.change(ctx, Lock{}, func(t Tx, now time.Time) error {
 		for _, l := range slices.SortedFunc(slices.Values(visits), byName) {
 			id, _ := groupOf(l)
 			if err := release(t, l, id, now, delay); err != nil && !errors.Is(err, millrace.ErrConflict) {
@@ -400,7 +400,7 @@ func (f fleet) SetAddress(ctx context.Context, turn store.Turn, address string, 
 	var busy error
 	out := turn
 	id, _ := groupOf(turn.Lease)
-	err := f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+	err := f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
 		busy, out = nil, turn
 		p := &placement{Tx: t, now: now, from: id, host: turn.Site.Host, address: address, rate: int64(rate * 1000)}
 		if err := heldGroup(t, turn.Lease, id, now, ""); err != nil || address == "" {
