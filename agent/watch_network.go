@@ -65,9 +65,9 @@ func machine(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// place returns the name by which the fleet knows an address: that of the network or of the machine.
+// groupName returns the name by which the fleet knows an address: that of the network or of the machine.
 // If it is a network, rate is positive.
-func place(a netip.Addr) (name string, rate float64) {
+func groupName(a netip.Addr) (name string, rate float64) {
 	if name, rate, ok := networkOf(a); ok {
 		return name, rate
 	}
@@ -82,7 +82,7 @@ func (w *watch) setAddress(ctx context.Context, t *turn) error {
 	if err != nil || len(t.addrs) == 0 || slices.ContainsFunc(t.addrs, t.isOwn) {
 		return ctx.Err() // the pull reports the error
 	}
-	name, rate := place(t.addrs[0])
+	name, rate := groupName(t.addrs[0])
 	moved, err := w.fleet.SetAddress(ctx, t.Turn, name, rate)
 	if err == nil {
 		t.Turn = moved
@@ -92,7 +92,7 @@ func (w *watch) setAddress(ctx context.Context, t *turn) error {
 
 // isOwn reports whether an address of the host of the turn is in the group of the turn.
 func (t *turn) isOwn(a netip.Addr) bool {
-	name, _ := place(a)
+	name, _ := groupName(a)
 	return name == t.Address
 }
 
@@ -141,7 +141,7 @@ type visit struct {
 
 // visit leases the group of an address of a host, until the turn sends a request to another host.
 func (w *watch) visit(ctx context.Context, t *turn, host string, a netip.Addr) error {
-	address, rate := place(a)
+	address, rate := groupName(a)
 	if rate > 0 { // each host of a network is a group
 		address = ""
 	}
