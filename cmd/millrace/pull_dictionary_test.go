@@ -50,10 +50,10 @@ func TestPullDictionarySCP(t *testing.T) {
 	}
 	deleted := 0
 	for page := range 3 {
-		remove(t, b, page)
-		b.published(t, &list)
 		write(t, filepath.Join(b.dir, "p009.html"), pageText(1000+page, "edited"))
 		b.published(t, &list)
+		remove(t, b, page)
+		b.published(t, &list) // and the snapshot, which must not contain the deleted page
 		b.paths()
 		r := pullBest(t, b.url, mirror)
 		asked := b.paths()
