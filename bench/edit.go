@@ -59,7 +59,7 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 			ours:  fmt.Sprintf("%s (page documents and lists %s, store and index %s)", megabytes(cost.written), megabytes(cost.artifacts), megabytes(cost.written-cost.artifacts)),
 			ratio: fmt.Sprintf("%.2f", float64(cost.written)/float64(l.written)), reach: "at most 1", good: cost.written <= l.written,
 		})
-		lags, err := e.everySecond(ctx, seriesEdits)
+		lags, err := e.everySecond(ctx, seriesEdits, 100*time.Millisecond)
 		e.close()
 		if err != nil {
 			return err
@@ -221,18 +221,20 @@ func folderSize(dir string) (n int64, err error) {
 	return n, err
 }
 
-// visible polls until a document has a text. It sends the ETag, so that polling writes little.
+// visible polls until a document has a text. It sends the ETag, so that polling writes little. The
+// pause grows with the time since the start, of which it is a tenth at most, so that polling does
+// not overload a server that is late.
 // Deferred work begins as soon as a document is visible: bytes that are written within one polling
 // interval count as part of the edit.
 func visible(ctx context.Context, url, text string, every time.Duration) error {
 	d := watched{url: url}
-	for ctx.Err() == nil {
+	for began := time.Now(); ctx.Err() == nil; {
 		if changed, err := d.ask(ctx); err != nil {
 			return err
 		} else if changed && strings.Contains(d.body, text) {
 			return nil
 		}
-		time.Sleep(every)
+		time.Sleep(max(every, time.Since(began)/10))
 	}
 	return ctx.Err()
 }

@@ -51,7 +51,8 @@ type seriesEdit struct {
 // series is a run of edits, one a second, watched in every protocol.
 type series struct {
 	*editing
-	length int // number of edits
+	length int           // number of edits
+	every  time.Duration // between two requests for a list
 	mu     sync.Mutex
 	edits  []*seriesEdit
 	kinds  map[string][]*watched // lists
@@ -65,16 +66,16 @@ var (
 )
 
 // everySecond edits a page a second, for a number of edits, and waits until every protocol shows all edits. It
-// polls lists ten times a second, with their ETag, and compares the entry of the page
+// polls lists at an interval, with their ETag, and compares the entry of the page
 // with the earlier one. Above 100,000 pages it leaves out lists that are one document
 // for the whole site, because reading them takes longer than a second.
-func (e *editing) everySecond(ctx context.Context, edits int) (*lags, error) {
+func (e *editing) everySecond(ctx context.Context, edits int, every time.Duration) (*lags, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if _, err := quiet(ctx, e.pid); err != nil {
 		return nil, err
 	}
-	s := &series{editing: e, length: edits}
+	s := &series{editing: e, length: edits, every: every}
 	if err := s.find(ctx); err != nil {
 		return nil, err
 	}
@@ -245,9 +246,9 @@ func (s *series) entries(page int) map[string]string {
 func (s *series) watch(ctx context.Context, kind string, d *watched) {
 	next := watched{url: d.url, tag: d.tag}
 	for turn := 1; ctx.Err() == nil; turn++ {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(s.every)
 		asked := next
-		if kind == openFeederSince && turn%300 == 0 {
+		if kind == openFeederSince && time.Duration(turn)*s.every%(30*time.Second) == 0 {
 			at, err := s.since(ctx) // before the last request for the old URL, so that none is missed
 			if err != nil {
 				s.note(nil, "", time.Time{}, err)

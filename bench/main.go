@@ -102,6 +102,7 @@ type row struct {
 type bench struct {
 	dir     string   // temporary
 	binary  string   // of millrace
+	nice    string   // niceness of its servers
 	env     []string // of its servers, in addition to the common ones
 	turns   int      // of each side of a duel
 	scripts int      // written for wrk
@@ -115,7 +116,7 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	b := &bench{dir: dir, binary: filepath.Join(dir, "millrace"), turns: turns, manual: manual}
+	b := &bench{dir: dir, binary: filepath.Join(dir, "millrace"), nice: "0", turns: turns, manual: manual}
 	build := exec.CommandContext(ctx, "go", "build", "-o", b.binary, "./cmd/millrace")
 	build.Dir = ".."
 	if out, err := build.CombinedOutput(); err != nil {

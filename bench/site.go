@@ -95,7 +95,7 @@ var readyLine = regexp.MustCompile(`^ready (http://\S+/)$`)
 // startServer runs `millrace serve` of a source until stop is called.
 func (b *bench) startServer(ctx context.Context, source string, args ...string) (*server, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := exec.CommandContext(ctx, b.binary, append([]string{"serve", source, "--listen", "127.0.0.1:0", "--quiet"}, args...)...)
+	c := exec.CommandContext(ctx, "nice", append([]string{"-n", b.nice, b.binary, "serve", source, "--listen", "127.0.0.1:0", "--quiet"}, args...)...)
 	c.Env = append([]string{"HOME=" + b.dir, "PATH=/usr/bin:/bin"}, b.env...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
