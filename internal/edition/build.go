@@ -100,7 +100,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 		old = nil
 	}
 	reuse := old != nil && !prev.foreign && prev.Version == s.version && prev.Title == view.Site().Title && !since.unreachable && old.forEachNotIn(ctx, s.artifacts, s.served().document(d.Path), s.exists(ctx)) == nil
-	g := newGrower(ctx, s.artifacts)
+	g := newGrower(ctx, s.artifacts, &s.enc)
 	one := func(parts *millrace.Parts, next, old *large, etag string, changed []string) error {
 		var earlier *chunked
 		if reuse && old != nil {
@@ -108,7 +108,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 		}
 		chunks, err := g.cut(parts, earlier, changed)
 		if earlier != nil && unreadable(err) { // an artifact is missing, and no request has detected that yet
-			g = newGrower(ctx, s.artifacts)
+			g = newGrower(ctx, s.artifacts, &s.enc)
 			chunks, err = g.cut(parts, nil, nil)
 		}
 		if err != nil {

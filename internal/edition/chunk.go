@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/flate"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
@@ -97,15 +96,15 @@ type grower struct {
 
 	body  bytes.Buffer // identity bytes of the current chunk
 	next  branch
-	enc   *flate.Writer
-	coded bytes.Buffer
+	enc   *encoders
+	coded bytes.Buffer // current chunk as deflate
 	out   []branch
 
 	have map[sum]branch // branches of earlier trees and other forms, which are already stored
 }
 
-func newGrower(ctx context.Context, store artifact.Store) *grower {
-	return &grower{ctx: ctx, store: store, have: make(map[sum]branch)}
+func newGrower(ctx context.Context, store artifact.Store, enc *encoders) *grower {
+	return &grower{ctx: ctx, store: store, enc: enc, have: make(map[sum]branch)}
 }
 
 // grow returns the tree of a document. Only the parts with changed keys differ from old.
@@ -213,10 +212,11 @@ func (g *grower) end() error {
 	if had, ok := g.have[b.Sum]; ok {
 		b.Coded, b.CodedCRC = had.Coded, had.CodedCRC
 	} else {
-		coded, err := g.deflate(g.body.Bytes())
-		if err != nil {
+		g.coded.Reset()
+		if err := g.enc.deflate(&g.coded, g.body.Bytes()); err != nil {
 			return err
 		}
+		coded := g.coded.Bytes()
 		b.Coded, b.CodedCRC = int64(len(coded)), crc32.ChecksumIEEE(coded)
 		if err := g.store.Put(g.ctx, b.chunk(), bytes.NewReader(coded)); err != nil {
 			return err
@@ -226,26 +226,6 @@ func (g *grower) end() error {
 	g.out, g.next = append(g.out, b), branch{}
 	g.body.Reset()
 	return nil
-}
-
-// deflate returns a chunk as deflate. The result is valid until the next call.
-func (g *grower) deflate(body []byte) ([]byte, error) {
-	g.coded.Reset()
-	if g.enc == nil {
-		var err error
-		if g.enc, err = flate.NewWriter(&g.coded, gzipLevel); err != nil {
-			return nil, err
-		}
-	} else {
-		g.enc.Reset(&g.coded)
-	}
-	if _, err := g.enc.Write(body); err != nil {
-		return nil, err
-	}
-	if err := g.enc.Flush(); err != nil {
-		return nil, err
-	}
-	return g.coded.Bytes(), nil
 }
 
 // storeNodes stores the nodes above the chunks, except those of the earlier tree.

@@ -87,7 +87,7 @@ func TestChunks(t *testing.T) {
 	}
 	s := &Server{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
 	store := &counting{Store: s.artifacts}
-	g := newGrower(t.Context(), store)
+	g := newGrower(t.Context(), store, new(encoders))
 	now, err := g.cut(l.parts(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -110,12 +110,12 @@ func TestChunks(t *testing.T) {
 			}
 		}
 		store.puts = 0
-		next, err := newGrower(t.Context(), store).cut(l.parts(), now, changed)
+		next, err := newGrower(t.Context(), store, new(encoders)).cut(l.parts(), now, changed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		written += store.puts
-		rebuilt, err := newGrower(t.Context(), s.artifacts).cut(l.parts(), nil, nil)
+		rebuilt, err := newGrower(t.Context(), s.artifacts, &s.enc).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestShortDocumentsAreCached(t *testing.T) {
 	store := &opens{Store: artifacts.New(nil)}
 	s := &Server{artifacts: store, cache: newCache(1 << 20)}
 	for _, l := range []lines{{"/a/": "one", "/b/": "two"}, {"/a/": "one", "/b/": "three"}} {
-		c, err := newGrower(t.Context(), store).cut(l.parts(), nil, nil)
+		c, err := newGrower(t.Context(), store, new(encoders)).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunke
 // ETag returns the validator of a large document with the given parts without building the
 // document.
 func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
-	c, err := newGrower(ctx, discardStore{}).cut(p, nil, nil)
+	c, err := newGrower(ctx, discardStore{}, new(encoders)).cut(p, nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -123,12 +123,11 @@ func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
 	if !b.coded {
 		return b, nil
 	}
-	g := newGrower(context.Background(), s.artifacts)
-	head, err := g.deflate(c.Head)
-	if err != nil {
+	head := bytes.NewBuffer(bytes.Clone(gzipHead))
+	if err := s.enc.deflate(head, c.Head); err != nil {
 		return nil, err
 	}
-	b.head = append(bytes.Clone(gzipHead), head...)
+	b.head = head.Bytes()
 	b.between = segment(c.Between)
 	crc := crc32.ChecksumIEEE(c.Head)
 	crc = combineCRC(crc, c.Tree.Root.CRC, c.Tree.Root.Size)

@@ -145,8 +145,9 @@ func quality(params string) (int, bool) {
 // encoders holds encoders and decoders for reuse. The zero value is ready to use and safe for
 // concurrent use.
 type encoders struct {
-	turnsOnce             sync.Once
-	turns                 chan struct{} // contains a value for each running encoder; capacity is the number of processors
+	once                  sync.Once
+	turns                 chan struct{}      // contains a value for each running encoder; capacity is the number of processors
+	deflaters             chan *flate.Writer // encoders that are not in use
 	gzip, brotli, buffers sync.Pool
 	inflaters             sync.Pool
 	streams               [codings]sync.Pool // encoders of documents
@@ -165,10 +166,17 @@ const (
 	brotliPageWindow = 18
 )
 
+func (e *encoders) init() {
+	e.once.Do(func() {
+		n := runtime.GOMAXPROCS(0)
+		e.turns, e.deflaters = make(chan struct{}, n), make(chan *flate.Writer, n)
+	})
+}
+
 // turn waits until an encoder may run. Each encoder takes megabytes, and running more of them than
 // there are processors is no faster. The caller calls done after encoding.
 func (e *encoders) turn() (done func()) {
-	e.turnsOnce.Do(func() { e.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
+	e.init()
 	e.turns <- struct{}{}
 	return func() { <-e.turns }
 }
@@ -224,6 +232,30 @@ func writeClose(w io.WriteCloser, b []byte) error {
 		return err
 	}
 	return w.Close()
+}
+
+// deflate writes b to buf in the deflate format, with a full flush at the end. It reuses encoders,
+// because a new one takes 800 kB. They are not in a pool, because the garbage collector would
+// delete them between two editions.
+func (e *encoders) deflate(buf *bytes.Buffer, b []byte) (err error) {
+	e.init()
+	var w *flate.Writer
+	select {
+	case w = <-e.deflaters:
+		w.Reset(buf)
+	default:
+		if w, err = flate.NewWriter(buf, gzipLevel); err != nil {
+			return err
+		}
+	}
+	if _, err = w.Write(b); err == nil {
+		err = w.Flush()
+	}
+	select {
+	case e.deflaters <- w:
+	default:
+	}
+	return err
 }
 
 // inflate writes the decoded bytes of coded, which is in the deflate format. It reuses decoders,

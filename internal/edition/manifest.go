@@ -94,11 +94,14 @@ const maxManifest = 1 << 30
 
 // encode returns the manifest in its stored form.
 func (m *manifest) encode(e *encoders) ([]byte, error) {
-	var b bytes.Buffer
-	if err := e.stream(zstdCoding, &b, func(w io.Writer) error { return json.NewEncoder(w).Encode(m) }); err != nil {
+	raw, err := json.Marshal(m)
+	if err == nil {
+		raw, err = e.encode(zstdCoding, raw)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	return b.Bytes(), nil
+	return raw, nil
 }
 
 // decodeManifest decodes a manifest in its stored form. It does not validate the manifest.
