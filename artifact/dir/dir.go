@@ -7,7 +7,8 @@
 //
 // An upload is a file in the folder _unfinished, whose name no artifact can have. Put writes and
 // syncs the upload, and then links it to the name of the artifact. The link fails if the name
-// exists. [Open] removes uploads that a killed process has left behind.
+// exists. In a batch, several files are synced at the same time, while the caller continues. [Open]
+// removes uploads that a killed process has left behind.
 //
 // If the folder is removed or replaced while a store is open, Put and Stat create or open the
 // folder at the same path.
@@ -50,7 +51,7 @@ type Store struct {
 	folders sync.Map // set of folders that this process has made durable
 }
 
-var _ artifact.Store = (*Store)(nil)
+var _ artifact.Batcher = (*Store)(nil)
 
 // Open opens the store in a folder. It creates the folder, but not its parent folder, and removes
 // uploads that have not been written for 24 hours. Several processes may open the same folder.
@@ -170,62 +171,95 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return err
 	}
+	b := s.batchOf(ctx)
+	if b == nil {
+		return s.Batch(ctx, func(ctx context.Context) error { return s.Put(ctx, name, r) })
+	}
 	what, file := "put artifact "+name, fileOf(name)
 	folder := path.Dir(file)
+	done := b.hold(name)
 	err := s.renew()
 	if err == nil {
 		err = s.makeFolder(folder)
 	}
 	if err == nil {
-		err = s.touch(file)
+		var f *os.File
+		if f, err = s.touch(file); err == nil {
+			done()
+			b.changed(folder)
+			b.later(func() error { return explain(what, cmp.Or(f.Sync(), f.Close())) })
+			return nil
+		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		in := &input{ctx: ctx, r: r}
-		err = s.create(file, in)
+		var f *os.File
+		if f, err = s.write(in); err == nil {
+			b.changed(folder)
+			b.later(func() error {
+				defer done()
+				return explain(what, s.link(f, file))
+			})
+			return nil
+		}
 		if in.err != nil {
-			return fmt.Errorf("%s: %w", what, in.err)
+			err = in.err
+			done()
+			return fmt.Errorf("%s: %w", what, err)
 		}
 	}
-	if err == nil {
-		err = replace.SyncFolder(s.root.Load().Open(folder))
-	}
+	done()
 	return explain(what, err)
 }
 
-// touch sets the modification time of a file to the current time.
-func (s *Store) touch(file string) error {
+// touch sets the modification time of a file to the current time. The caller syncs and closes the
+// file.
+func (s *Store) touch(file string) (*os.File, error) {
 	f, err := s.root.Load().OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer f.Close()
 	now := time.Now()
-	return cmp.Or(s.root.Load().Chtimes(file, now, now), f.Sync())
+	if err := s.root.Load().Chtimes(file, now, now); err != nil {
+		return nil, cmp.Or(err, f.Close())
+	}
+	return f, nil
 }
 
-// create writes a file. If the file was created meanwhile, create touches it instead.
-func (s *Store) create(file string, in io.Reader) error {
+// write writes an upload. The caller calls link.
+func (s *Store) write(in io.Reader) (*os.File, error) {
 	if err := s.makeFolder(unfinished); err != nil {
-		return err
+		return nil, err
 	}
 	temp := path.Join(unfinished, rand.Text())
 	f, err := s.root.Load().OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if _, err = io.Copy(f, in); err != nil {
+		_, _ = f.Close(), s.root.Load().Remove(temp) // if this fails, Open removes the file later
+		return nil, err
+	}
+	return f, nil
+}
+
+// link syncs and closes an upload, and gives it the name of the artifact. If a file with that name
+// was created meanwhile, link touches it instead.
+func (s *Store) link(f *os.File, file string) error {
+	temp := path.Join(unfinished, path.Base(f.Name()))
 	defer s.root.Load().Remove(temp) //nolint:errcheck // if this fails, Open removes the file later
-	_, err = io.Copy(f, in)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = cmp.Or(err, f.Close()); err != nil {
+	if err := cmp.Or(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	for {
 		if err := s.root.Load().Link(temp, file); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		if err := s.touch(file); !errors.Is(err, fs.ErrNotExist) {
+		f, err := s.touch(file)
+		if err == nil {
+			return cmp.Or(f.Sync(), f.Close())
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -255,6 +289,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 	if err := cmp.Or(artifact.CheckName(name), artifact.CheckRange(offset, length), ctx.Err()); err != nil {
 		return nil, err
 	}
+	s.batchOf(ctx).wait(name)
 	f, err := s.root.Load().Open(fileOf(name))
 	if err != nil {
 		return nil, lookupError("open artifact "+name, err)
@@ -284,6 +319,7 @@ func (s *Store) Stat(ctx context.Context, name string) (artifact.Info, error) {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return artifact.Info{}, err
 	}
+	s.batchOf(ctx).wait(name)
 	err := s.renew()
 	var info fs.FileInfo
 	if err == nil {
@@ -298,6 +334,7 @@ func (s *Store) Stat(ctx context.Context, name string) (artifact.Info, error) {
 // List implements [artifact.Store].
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[artifact.Info, error] {
 	return func(yield func(artifact.Info, error) bool) {
+		s.batchOf(ctx).waitAll()
 		s.list(ctx, "", prefix, yield)
 	}
 }
@@ -356,8 +393,20 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return err
 	}
-	if err := s.root.Load().Remove(fileOf(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return explain("delete artifact "+name, err)
+	file := fileOf(name)
+	b := s.batchOf(ctx)
+	if b == nil {
+		return s.Batch(ctx, func(ctx context.Context) error { return s.Delete(ctx, name) })
 	}
+	done := b.hold(name)
+	b.later(func() error {
+		defer done()
+		err := s.root.Load().Remove(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		b.changed(path.Dir(file))
+		return explain("delete artifact "+name, err)
+	})
 	return nil
 }
