@@ -56,7 +56,7 @@ func TestFleetBadHosts(t *testing.T) {
 		if err != nil || stats.Failing != 3 || stats.Lag[3] > 2*time.Minute {
 			t.Errorf("%+v, %v", stats, err)
 		}
-		hosts, err := f.store.Fleet().Hosts(t.Context(), 10)
+		hosts, err := f.store.Fleet().Hosts(t.Context(), "", 10)
 		if err != nil || len(hosts) < 2 {
 			t.Errorf("%+v, %v", hosts, err)
 		}

@@ -18,8 +18,8 @@ type rateBudget struct {
 	requests, bytes float64 // per second; 0 = no limit
 
 	spent atomic.Int64  // received bytes that are not stored yet
-	turn  chan struct{} // holds a token while a request waits for its reservation to begin
-	left  int           // reserved requests that are not used yet; guarded by turn
+	lock  chan struct{} // holds a token while a request waits for its reservation to begin
+	left  int           // reserved requests that are not used yet; guarded by lock
 }
 
 // rateRecord stores what the programs have reserved, as times of the store's clock.
@@ -30,18 +30,18 @@ type rateRecord struct {
 
 func newRateBudget(st store.Store, requests, bytes float64) *rateBudget {
 	return &rateBudget{
-		store: st, stored: state.JSON[rateRecord]{State: st.State(), Namespace: "fleet", Key: "rate"}, requests: requests, bytes: bytes, turn: make(chan struct{}, 1),
+		store: st, stored: state.JSON[rateRecord]{State: st.State(), Namespace: "fleet", Key: "rate"}, requests: requests, bytes: bytes, lock: make(chan struct{}, 1),
 	}
 }
 
 // take waits until one more request is within the limits.
 func (b *rateBudget) take(ctx context.Context) error {
 	select {
-	case b.turn <- struct{}{}:
+	case b.lock <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-b.turn }()
+	defer func() { <-b.lock }()
 	if b.left > 0 {
 		b.left--
 		return nil

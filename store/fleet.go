@@ -34,8 +34,8 @@ type Fleet interface {
 	// Sites yields the sites of a query, ordered by URL.
 	Sites(ctx context.Context, q FleetQuery) iter.Seq2[FleetSite, error]
 	// Hosts returns at most limit hosts whose last turn failed, those with the most failures in a
-	// row first.
-	Hosts(ctx context.Context, limit int) ([]FleetHost, error)
+	// row first. With a label, it returns only hosts that have a site with that label.
+	Hosts(ctx context.Context, label string, limit int) ([]FleetHost, error)
 	// Stats counts the sites that are not unlisted and have a label; "" is any.
 	Stats(ctx context.Context, label string) (FleetStats, error)
 

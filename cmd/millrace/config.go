@@ -246,8 +246,11 @@ func configPath(args []string, lookup func(string) (string, bool)) (path string,
 var flagName = regexp.MustCompile(`(?:^|\s)--([a-z0-9-]+)`)
 
 // explain adds the origin of an invalid value to an error, unless the value is from the
-// command line.
+// command line. It removes the empty value from the values of a flag without a default.
 func explain(conf *config.Config, err error) error {
+	if text := err.Error(); strings.Contains(text, `one of "",`) {
+		err = errors.New(strings.Replace(text, `one of "",`, "one of ", 1))
+	}
 	m := flagName.FindStringSubmatch(err.Error())
 	if m == nil || strings.HasPrefix(err.Error(), "unknown flag") {
 		return err

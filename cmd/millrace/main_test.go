@@ -192,6 +192,7 @@ func TestUsage(t *testing.T) {
 		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}, 1, "address-loopback", ""},
 		{"check of a private address", nil, []string{"check", "http://127.0.0.1:1/"}, 1, "address-loopback", ""},
 		{"no server", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "connection-refused", ""},
+		{"a value that is not one of several", nil, []string{"sites", "add", "https://x.example/", "--store", missing, "--priority", "x"}, 2, "usage/priority", `must be one of "low","normal","high" but got "x"`},
 		{"no such file of SCP", nil, []string{"scp", "verify", missing}, 1, "file-not-found", ""},
 		{"no such page", nil, []string{"extract", missing}, 1, "file-not-found", ""},
 	} {

@@ -181,6 +181,7 @@ func TestSites(t *testing.T) {
 		{"pull"},
 		{"sites", "remove", "--store", mirror},
 		{"watch", "--all", "--store", mirror, "--request-rate", "-1"},
+		{"watch", "--all", "--store", mirror, "--request-rate", "NaN"},
 		{"watch", "--all", "--store", mirror, "--retention", "books=1m"},
 		{"watch", "--all", "--store", mirror, "--workers", "0"},
 		{"watch", "--all", "--store", hooked}, // without a secret

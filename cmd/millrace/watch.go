@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"net"
 	"os/signal"
 	"slices"
@@ -31,7 +32,7 @@ type watchCommand struct {
 	ByteRate          humanize.Size            `placeholder:"SIZE" help:"Maximum bytes per second received by all programs that share the store, such as 5MB (default: no limit)."`
 	Retention         map[string]time.Duration `mapsep:"," placeholder:"LABEL=DURATION,..." help:"How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites)."`
 	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval adapts to the frequency of changes of the site."`
-	MaxInterval       time.Duration            `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default})."`
+	MaxInterval       time.Duration            `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default}). It may be longer if the site requires that, or because the pause after a pull is at least four times as long as the pull."`
 	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
 	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
 	Content           string                   `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
@@ -202,8 +203,8 @@ func (c *watchCommand) prepare(p *process) error {
 		return usageError("--all: name the store of the sites with --store")
 	case !c.All && len(c.URL) == 0:
 		return usageError("no site selected; name sites, or use --all with --store for those of millrace sites add")
-	case c.RequestRate < 0:
-		return usageError("--request-rate must not be negative; omit it for no limit")
+	case !(c.RequestRate >= 0 && c.RequestRate < math.Inf(1)):
+		return usageError("--request-rate must be a number from 0; omit it for no limit")
 	case slices.ContainsFunc(slices.Collect(maps.Values(c.Retention)), func(d time.Duration) bool { return d < time.Hour }):
 		return usageError("--retention: must be at least 1h")
 	case c.MinInterval < time.Second:

@@ -283,16 +283,16 @@ func closeBody(req *http.Request) {
 func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, timeout time.Duration, offer *offer) (*http.Response, error) {
 	ctx := req.Context()
 	err := cmp.Or(checkURL(req.URL), c.spent())
-	var turn *pass
+	var pass *pass
 	if err == nil && c.start != nil {
 		err = c.start(ctx)
 	}
 	if err == nil {
 		asked := c.asked.of(req.URL.Hostname())
-		turn, err = c.pass(ctx, req.URL.Hostname(), max(delay, asked.Gap, c.gap))
+		pass, err = c.pass(ctx, req.URL.Hostname(), max(delay, asked.Gap, c.gap))
 		if err == nil && asked.Take != nil {
 			if err = asked.Take(ctx); err != nil {
-				turn.done(unknown)
+				pass.done(unknown)
 			}
 		}
 	}
@@ -301,10 +301,10 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		return nil, err
 	}
 
-	turn.repeated = ctx.Value(repeated{}) != nil
+	pass.repeated = ctx.Value(repeated{}) != nil
 	began := time.Now()
 	// This limits the time for which an unclosed body blocks the queue of its host.
-	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
+	watch := startWatch(ctx, timeout, func() { pass.done(unknown) })
 	if d, ok := ctx.Value(download{}).(download); ok && d.idle > 0 {
 		watch.idleTimeout = d.idle
 	}
@@ -316,7 +316,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		if err := c.sign(out); err != nil {
 			closeBody(req)
 			watch.stop()
-			turn.done(unknown)
+			pass.done(unknown)
 			return nil, err
 		}
 	}
@@ -325,7 +325,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	if err != nil {
 		err = watch.explain(err)
 		watch.stop()
-		turn.done(outcomeOfErr(err))
+		pass.done(outcomeOfErr(err))
 		c.stats.failed.Add(1)
 		return nil, err
 	}
@@ -338,7 +338,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		if went == failing {
 			after = retryAfter(resp.Header)
 		}
-		wait := turn.report(went, after)
+		wait := pass.report(went, after)
 		c.log.DebugContext(ctx, "host is paused", "host", req.URL.Hostname(), "retry_in", wait)
 	}
 	// The response must refer to the caller's request, not to our copy.
@@ -346,11 +346,11 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	if resp.Body == nil || resp.Body == http.NoBody {
 		resp.Body = http.NoBody
 		watch.stop()
-		turn.done(went)
+		pass.done(went)
 		return c.checked(resp)
 	}
 	body := &wireBody{
-		body: resp.Body, watch: watch, turn: turn, limits: lim, count: &c.stats.body, spent: c.over,
+		body: resp.Body, watch: watch, pass: pass, limits: lim, count: &c.stats.body, spent: c.over,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	d, isFile := ctx.Value(download{}).(download)
@@ -371,13 +371,13 @@ func (c *Client) pass(ctx context.Context, host string, delay time.Duration) (*p
 	if err != nil {
 		return nil, err
 	}
-	turn, err := c.pace.start(ctx, host, delay)
+	pass, err := c.pace.start(ctx, host, delay)
 	if err != nil {
 		own.done(unknown)
 		return nil, err
 	}
-	turn.own = own
-	return turn, nil
+	pass.own = own
+	return pass, nil
 }
 
 // checked returns resp, or the error of a limit or of Options.Check.

@@ -46,7 +46,7 @@ func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
 // hostQueue is the queue of one host name, whatever the port.
 type hostQueue struct {
 	name    string
-	turn    chan struct{} // contains a value while a request waits for its start; the others wait in order
+	first   chan struct{} // contains a value while a request waits for its start; the others wait in order
 	slots   chan struct{} // each request in flight takes a slot
 	users   int           // requests that wait or are in flight
 	waiting int           // requests that wait
@@ -123,12 +123,12 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	return out, err
 }
 
-// queue waits for the host's turn and for a free slot.
+// queue waits until the request is first in the queue of the host, and for a free slot.
 func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_ *pass, err error) {
-	if err := acquire(ctx, h.turn); err != nil {
+	if err := acquire(ctx, h.first); err != nil {
 		return nil, err
 	}
-	defer func() { <-h.turn }()
+	defer func() { <-h.first }()
 	if err := acquire(ctx, h.slots); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 		}
 	}()
 	for {
-		// During the wait, other requests may have delayed the turn.
+		// During the wait, other requests may have delayed the start.
 		wait, err := p.remaining(h)
 		if err != nil {
 			return nil, err
@@ -253,7 +253,7 @@ func (p *pacer) host(name string) *hostQueue {
 		// Doubling keeps the cost of sweeping constant per new host.
 		p.sweep = max(manyHosts, 2*len(p.hosts))
 	}
-	h := &hostQueue{name: name, turn: make(chan struct{}, 1), slots: make(chan struct{}, p.limit)}
+	h := &hostQueue{name: name, first: make(chan struct{}, 1), slots: make(chan struct{}, p.limit)}
 	p.hosts[name] = h
 	return h
 }

@@ -89,7 +89,7 @@ func (w *watch) explain(err error) error {
 type wireBody struct {
 	body   io.ReadCloser
 	watch  *watch
-	turn   *pass
+	pass   *pass
 	limits limits
 	count  *atomic.Int64
 	spent  func() error // returns an error if the client must not receive more bytes
@@ -176,9 +176,9 @@ func (b *wireBody) end(err error) error {
 	_, ours := errors.AsType[*SpentError](err)
 	switch {
 	case ours, ended(err), errors.Is(err, millrace.ErrTooLarge):
-		b.turn.done(fine)
+		b.pass.done(fine)
 	default:
-		b.turn.done(outcomeOfErr(err))
+		b.pass.done(outcomeOfErr(err))
 	}
 	return err
 }
@@ -190,7 +190,7 @@ func (b *wireBody) Close() error {
 		b.err = errClosed
 	}
 	b.watch.stop()
-	b.turn.done(fine)
+	b.pass.done(fine)
 	return err
 }
 

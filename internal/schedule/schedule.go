@@ -23,7 +23,7 @@ const (
 
 // Rules limit the frequency of scans. The zero value works.
 type Rules struct {
-	Min, Max time.Duration  // bounds of the interval; 0 = DefaultMin, DefaultMax
+	Min, Max time.Duration  // bounds of the interval; 0 = DefaultMin, DefaultMax; see Scan for longer pauses
 	Rand     func() float64 // in [0, 1), for the jitter; nil = math/rand
 }
 
@@ -42,12 +42,12 @@ type State struct {
 // Scan is the result of one scan of a site.
 type Scan struct {
 	Ended       time.Time
-	Took        time.Duration
-	Changed     bool // the scan found changes
-	Failed      bool // the scan failed, so the state of the site is unknown
-	Refused     bool // with Failed: the site refuses scans
-	Hinted      bool // a hint caused the scan
-	Unconfirmed bool // a second scan must confirm the result
+	Took        time.Duration // the pause is at least four times as long
+	Changed     bool          // the scan found changes
+	Failed      bool          // the scan failed, so the state of the site is unknown
+	Refused     bool          // with Failed: the site refuses scans
+	Hinted      bool          // a hint caused the scan
+	Unconfirmed bool          // a second scan must confirm the result
 	// NotBefore is the earliest time at which the site allows the next scan; zero = any time.
 	NotBefore time.Time
 	// Gap is the minimum pause that the site's rate limits require.

@@ -48,7 +48,7 @@ func SummaryOf(ctx context.Context, f store.Fleet, label string) (*Summary, erro
 	if err != nil || stats.Sites == 0 {
 		return nil, err
 	}
-	hosts, err := f.Hosts(ctx, maxHosts)
+	hosts, err := f.Hosts(ctx, label, maxHosts)
 	s := &Summary{Fleet: Of(stats), Worst: make([]Host, 0, len(hosts))}
 	for _, h := range hosts {
 		s.Worst = append(s.Worst, Host{h.Host, h.Address, h.Sites, h.Failures, h.Why, h.Until, h.Requests, h.Received})

@@ -220,16 +220,17 @@ func (f *fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.F
 }
 
 // Hosts implements [store.Fleet].
-func (f *fleet) Hosts(ctx context.Context, limit int) ([]store.FleetHost, error) {
+func (f *fleet) Hosts(ctx context.Context, label string, limit int) ([]store.FleetHost, error) {
 	return get(ctx, f.store, "list hosts", func() (all []store.FleetHost, _ error) {
 		for _, h := range f.hosts {
-			out := h.FleetHost
+			out, labelled := h.FleetHost, false
 			for _, s := range f.sites {
 				if s.Host == h.Host {
 					out.Sites++
+					labelled = labelled || matches(store.FleetQuery{Label: label}, s)
 				}
 			}
-			if h.Failures > 0 && out.Sites > 0 {
+			if h.Failures > 0 && labelled {
 				all = append(all, out)
 			}
 		}

@@ -402,7 +402,7 @@ func fleetOrderCases() []testCase {
 			want(f, "rest", len(f.lease("one", 90)), 10)
 		}},
 		{"a host that is deferred leaves turns to others", func(t *testing.T, f *fixture) {
-			f.enlist(store.FleetSite{URL: siteURL("a") + "x/"}, store.FleetSite{URL: siteURL("a") + "y/"})
+			f.enlist(store.FleetSite{URL: siteURL("a") + "x/"}, store.FleetSite{URL: siteURL("a") + "y/", Labels: []string{"y"}}, store.FleetSite{URL: siteURL("b"), Labels: []string{"b"}, Due: f.clock().Add(24 * time.Hour)})
 			fleet := f.store.Fleet()
 			for i := range 3 {
 				turn := f.lease("one", 1)[0]
@@ -416,12 +416,17 @@ func fleetOrderCases() []testCase {
 				want(f, "named", len(f.lease("one", 5, siteURL("a")+"x/", siteURL("a")+"y/")), 0)
 				f.pass(time.Minute)
 			}
-			hosts, err := fleet.Hosts(t.Context(), 5)
-			if err != nil || len(hosts) != 1 || hosts[0].Failures != 3 || hosts[0].Why != "no route" || hosts[0].Sites != 2 || hosts[0].Until.After(f.clock()) {
+			for _, label := range []string{"", "y"} {
+				hosts, err := fleet.Hosts(t.Context(), label, 5)
+				if err != nil || len(hosts) != 1 || hosts[0].Failures != 3 || hosts[0].Why != "no route" || hosts[0].Sites != 2 || hosts[0].Until.After(f.clock()) {
+					t.Errorf("%q: %+v, %v", label, hosts, err)
+				}
+			}
+			if hosts, err := fleet.Hosts(t.Context(), "b", 5); err != nil || len(hosts) != 0 {
 				t.Errorf("%+v, %v", hosts, err)
 			}
 			f.done(f.lease("one", 1)[0], time.Hour)
-			if hosts, err = fleet.Hosts(t.Context(), 5); err != nil || len(hosts) != 0 {
+			if hosts, err := fleet.Hosts(t.Context(), "", 5); err != nil || len(hosts) != 0 {
 				t.Errorf("%+v, %v", hosts, err)
 			}
 			if err := fleet.Defer(t.Context(), "unknown.example", f.clock(), ""); err != nil {

@@ -182,7 +182,13 @@ func (m *fleetModel) step(i int) {
 			}
 			all = append(all, st)
 		}
-		hosts, err := f.Hosts(ctx, 5)
-		return append(all, hosts), err
+		for _, label := range []string{"", "a"} {
+			hosts, err := f.Hosts(ctx, label, 5)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, hosts)
+		}
+		return all, nil
 	})
 }

@@ -419,9 +419,10 @@ func (f fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (chan
 }
 
 // Hosts implements [store.Fleet].
-func (f fleet) Hosts(ctx context.Context, limit int) (all []store.FleetHost, err error) {
+func (f fleet) Hosts(ctx context.Context, label string, limit int) (all []store.FleetHost, err error) {
+	condition, args := selected(store.FleetQuery{Label: label})
 	err = f.db.Reader(ctx).Rows(`SELECT host, address, until, why, failures, requests, received, (SELECT count(*) FROM fleet_site s WHERE s.host = h.host)
-		FROM fleet_host h WHERE failures > 0 AND EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host) ORDER BY failures DESC, host LIMIT ?`, []any{limit}, func(scan Scanner) error {
+		FROM fleet_host h WHERE failures > 0 AND EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host AND `+condition+") ORDER BY failures DESC, host LIMIT ?", append(args, limit), func(scan Scanner) error {
 		var h store.FleetHost
 		var until int64
 		err := scan(&h.Host, &h.Address, &until, &h.Why, &h.Failures, &h.Requests, &h.Received, &h.Sites)
