@@ -133,10 +133,14 @@ func (e *editing) next() (page int, edited *millrace.Page, sentence string) {
 	return page, edited, sentence
 }
 
-// commit writes an edited page.
+// commit writes an edited page. It tries again while the server writes to the store.
 func (e *editing) commit(ctx context.Context, page *millrace.Page) error {
-	_, err := e.site.Apply(ctx, "bench", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: page.URL}, Page: page}})
-	return err
+	for {
+		_, err := e.site.Apply(ctx, "bench", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: page.URL}, Page: page}})
+		if err == nil || millrace.ErrorCode(err) != "store-busy" {
+			return err
+		}
+	}
 }
 
 // editCost is the cost of an edit, until it is visible and afterwards.

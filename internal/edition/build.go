@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
@@ -39,12 +42,17 @@ func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifes
 	if err != nil {
 		return nil, err
 	}
+	m.Documents = make([]large, len(docs))
+	var building errgroup.Group
+	building.SetLimit(runtime.GOMAXPROCS(0))
 	for i, d := range docs {
-		next, err := s.chunk(ctx, d, prev, since[i], view, made)
-		if err != nil {
-			return nil, err
-		}
-		m.Documents = append(m.Documents, next)
+		building.Go(func() (err error) {
+			m.Documents[i], err = s.chunk(ctx, d, prev, since[i], view, made)
+			return err
+		})
+	}
+	if err := building.Wait(); err != nil {
+		return nil, err
 	}
 	m.addAliases(all, docs)
 	return m, s.makeArtifacts(ctx, view, prev, m, made)

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
 )

@@ -21,7 +21,7 @@ func (s *Server) Changed() {
 // Intervals of Run.
 const (
 	minInterval     = time.Second      // minimum time between the starts of two publications
-	intervalPerWork = 2                // minimum interval in multiples of the processor time of the last publication
+	intervalPerWork = 2                // minimum interval in multiples of the processor time during the last publication
 	checkEvery      = time.Second      // time between checks for changes of the site and editions of other processes
 	retryEvery      = 10 * time.Second // minimum time between attempts after an error
 	maxRetry        = 5 * time.Minute
