@@ -162,7 +162,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	data, o, name, err := d.site.original(ctx, page)
 	switch {
 	case errors.Is(err, millrace.ErrNotFound) && d.site.Original != nil:
-		out.Err = "The HTML of this page is not stored: it was too large, or the page was read before HTML was stored. The next scan that finds the page changed stores it."
+		out.Err = "The HTML of this page is not stored: it was too large, or the page was read before HTML was stored. It is stored when a scan finds that the page has changed."
 		return out
 	case err != nil:
 		d.log.Warn("read original HTML failed", "url", page.URL, "err", err)

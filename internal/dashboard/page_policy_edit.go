@@ -35,14 +35,14 @@ var policyPurposes = []struct {
 }{
 	{millrace.Search, "Search engines may index the pages"},
 	{millrace.AIInput, "AI assistants may use the pages in answers"},
-	{millrace.AITrain, "AI models may be trained with the pages"},
+	{millrace.AITrain, "AI models may be trained on the pages"},
 }
 
 // botGroups are the groups of bots that rules can name.
 var botGroups = []struct{ name, label string }{
 	{"search", "Search engines"},
 	{"user", "Bots that fetch a page for a person"},
-	{"training", "Bots that train AI models"},
+	{"training", "Bots that collect training data for AI models"},
 	{"unverified", "Bots that do not prove who they are"},
 	{"bots", "All other bots"},
 }
