@@ -40,7 +40,7 @@ type Basis = savings.Basis
 // HTMLSize is the mean size of a site's HTML pages.
 type HTMLSize = savings.HTML
 
-// HTMLOrigin says what an [HTMLSize] was computed from.
+// HTMLOrigin is the source of an [HTMLSize].
 type HTMLOrigin = savings.Origin
 
 // Savings describes what a pull saved compared with fetching every page as HTML.
@@ -63,9 +63,9 @@ type Options struct {
 	Parallel int
 
 	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes that
-	// one pull receives, including headers. The next pull continues. The agent reads a file of many
-	// pages completely or not at all, and stores at most ten times MaxBytes of such files. If zero,
-	// there is no limit.
+	// one pull receives, including headers. The next pull continues. A file of many pages is read
+	// completely or not at all. One pull writes at most ten times MaxBytes of such files, decoded, to
+	// temporary storage. If zero, there is no limit.
 	MaxPages int
 	MaxBytes int64
 	// MaxDepth limits the number of links between the start of a crawl and a page. If zero, 30.

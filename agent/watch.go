@@ -34,7 +34,8 @@ type WatchOptions struct {
 	// site. If zero, 5 minutes and 24 hours. Between them, the interval depends on how often
 	// the site changes.
 	MinInterval, MaxInterval time.Duration
-	// NoListen disables connections to the event streams of sites. There are at most 256.
+	// NoListen disables connections to the event streams of sites. Otherwise, there are at most 256
+	// connections.
 	NoListen bool
 	// Subscriber receives the notifications of hubs. If nil, there are no
 	// subscriptions.

@@ -116,7 +116,7 @@ func TestFleetSlowVisitor(t *testing.T) {
 }
 
 // Sixty names of a wildcard share an address, so they become a network with a rate. A name whose
-// address changes with every look-up does not move all day.
+// address changes with every lookup does not move all day.
 func TestFleetWildcard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestFleetWildcard(t *testing.T) {
 			f.checkSite(i)
 		}
 		if lookups < 4 {
-			t.Errorf("%d look-ups", lookups)
+			t.Errorf("%d lookups", lookups)
 		}
 	})
 }

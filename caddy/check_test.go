@@ -45,7 +45,7 @@ func conforms(t *testing.T, base string) {
 	}
 }
 
-// A static site conforms to every protocol, with encode around it.
+// A static site behind encode conforms to every protocol.
 func TestConforms(t *testing.T) {
 	base := "http://localhost:" + testkit.FreePort(t)
 	run(t, base+" {\nencode\nmillrace\nroot * "+filepath.Join("..", "testdata", "sites", "handbook")+"\nfile_server\n}\n")

@@ -59,7 +59,7 @@ func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.S
 		Delay: -1, Logger: log, Behind: map[string]*url.URL{canon.Origin(o.Base): {Scheme: "http", Host: server}},
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if addr != server {
-				return nil, fmt.Errorf("connect to %s: %w: another host", addr, millrace.ErrForbidden)
+				return nil, fmt.Errorf("connect to %s: %w: not the handler's host", addr, millrace.ErrForbidden)
 			}
 			return l.Dial(ctx, network, addr)
 		},

@@ -104,7 +104,7 @@ func (p *publicOnly) public(ctx context.Context, name string) error {
 	case file == nil, !resp.Cut && bytes.Equal(resp.Body.Bytes(), file):
 		return nil
 	case !bytes.Equal(p.file(ctx, name), file):
-		return fmt.Errorf("file changes while it is compared: %w", millrace.ErrUnavailable)
+		return fmt.Errorf("file changed during the comparison: %w", millrace.ErrUnavailable)
 	}
 	return errOther
 }

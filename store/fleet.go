@@ -36,7 +36,7 @@ type Fleet interface {
 	// Hosts returns at most limit hosts whose last turn failed, those with the most failures in a
 	// row first. With a label, it returns only hosts that have a site with that label.
 	Hosts(ctx context.Context, label string, limit int) ([]FleetHost, error)
-	// Stats counts the sites that are not unlisted and have a label; "" is any.
+	// Stats counts the sites that are not unlisted and have a label; "" = any.
 	Stats(ctx context.Context, label string) (FleetStats, error)
 
 	// Lease gives a worker at most n turns, each with the lease of a different group for the

@@ -115,7 +115,7 @@ func ownKey(key string) (KeyHash, error) {
 		}
 	}
 	if len(key) < minOwnKey || len(key) > maxOwnKey || len(distinct) < minOwnDistinct {
-		return KeyHash{}, fmt.Errorf("%w: a key starts with %s, or has %d to %d characters, %d of them different", millrace.ErrInvalid, KeyPrefix, minOwnKey, maxOwnKey, minOwnDistinct)
+		return KeyHash{}, fmt.Errorf("%w: a key must start with %s, or have %d to %d characters, at least %d of them different", millrace.ErrInvalid, KeyPrefix, minOwnKey, maxOwnKey, minOwnDistinct)
 	}
 	return sha256.Sum256([]byte("own key\n" + key)), nil
 }

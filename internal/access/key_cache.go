@@ -114,8 +114,7 @@ func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	return nil
 }
 
-// lease returns a context that ends when a key is revoked or expires. Call done at
-// the end.
+// lease returns a context that ends when a key is revoked or expires. Call done afterwards.
 func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &lease{key.Hash, scope, cancel}
@@ -402,7 +401,7 @@ func (g *Guard) OwnKey() (key string) {
 }
 
 // Lease checks a scope and returns a context that ends when the request's key is
-// revoked or expires. Call done at the end.
+// revoked or expires. Call done afterwards.
 func (q *Request) Lease(ctx context.Context, scope millrace.Scope) (_ context.Context, done func(), err error) {
 	key, err := q.may(scope)
 	if err != nil {

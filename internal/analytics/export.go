@@ -172,7 +172,7 @@ func (e *Exporter) export(ctx context.Context) {
 			return
 		case err == nil:
 			if !logged.IsZero() {
-				e.o.Logger.InfoContext(ctx, "event export works again", "receiver", e.target.String())
+				e.o.Logger.InfoContext(ctx, "event export recovered", "receiver", e.target.String())
 			}
 			fails, logged = 0, time.Time{}
 			e.note(func(l *Lag) { l.Failing = "" })

@@ -63,7 +63,7 @@ func (r *Recorder) Run(ctx context.Context) {
 			}
 		case err == nil && wait > 0:
 			wait = 0
-			r.o.Logger.Info("storing events works again")
+			r.o.Logger.Info("storing events again")
 		}
 		if n := r.Dropped(); n > reported && time.Since(reportedAt) > warnInterval {
 			r.o.Logger.Warn("too many events; some were dropped", "dropped", n-reported)

@@ -67,9 +67,10 @@ func FindUnusual(ctx context.Context, usage store.Usage, site string, since time
 		since, pages)
 }
 
-// Patterns finds unusual traffic since a time. It reads the hourly sums since then, the daily
-// sums until now, and events in any order. The days before that time define the usual traffic.
-// The finding with the most requests is first. Errors are those of the sources.
+// Patterns finds unusual traffic since a time in the given sums and events. hours are the hourly
+// sums since then, days the daily sums until now. The order of events does not matter. The days
+// before that time define the usual traffic. The finding with the most requests is first. Patterns
+// returns the errors of the iterators.
 func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Event, error], since time.Time, pages int64) ([]Unusual, error) {
 	var out []Unusual
 	for _, find := range []func() ([]Unusual, error){

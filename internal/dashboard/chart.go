@@ -29,7 +29,7 @@ func (r chartRow) Label() string {
 	return r.Start.UTC().Format("Mon 2 Jan 2006")
 }
 
-// Stamp returns the time in seconds.
+// Stamp returns the start of the row in Unix seconds.
 func (r chartRow) Stamp() int64 { return r.Start.Unix() }
 
 // Total adds the values of a row.

@@ -26,8 +26,9 @@ type Options struct {
 	Password string
 	// Sessions holds logins and counts attempts. A dashboard that replaces this one can reuse it.
 	Sessions *Sessions
-	// CheckResults are the results of the checker; nil = new ones. A dashboard that replaces this
-	// one can reuse them. It then shows them as results of the previous configuration.
+	// CheckResults holds the results of the checker. If nil, the dashboard starts without results. A
+	// dashboard that replaces this one can reuse them. It then shows them as results of the previous
+	// configuration.
 	CheckResults *CheckResults
 	// Logger receives logins and failures; nil = slog.Default().
 	Logger *slog.Logger

@@ -31,7 +31,7 @@ func (d *Dashboard) period(r *http.Request) period {
 	return l
 }
 
-// Label returns the text of a choice.
+// Label returns the label of the choice of a number of days.
 func (l period) Label(days int) string {
 	if days == 1 {
 		return "today"

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Names are the M-URLs of one draft, by the name of its documents: "/llm.json" or
-// "/llm/".
+// Names maps pages to the M-URLs of one draft. Its value is the last segment of every M-URL, such
+// as "/llm.json" or "/llm/".
 type Names string
 
 // Of returns the name of the document of the nth page that maps to the name: its path and query

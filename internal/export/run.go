@@ -16,7 +16,8 @@ type Request struct {
 	Format string    // jsonl, csv, markdown, atom or parquet
 	Out    string    // file or folder; "" = Stdout, for jsonl and csv
 	Stdout io.Writer // see Out
-	// Since exports only changes, as jsonl; nil = all pages.
+	// Since exports only the changes since a time or cursor, as JSON Lines. If nil, all pages are
+	// exported.
 	Since *Since
 	// Progress is called after each page with the number of finished pages and of all pages.
 	// May be nil.

@@ -22,7 +22,7 @@ type Since struct {
 // IsSince reports whether a text is a time or a cursor of a report.
 func IsSince(s string) bool { return IsTime(s) || strings.Count(s, ":") == 2 }
 
-// IsTime reports whether a text is a time, which is valid for any site.
+// IsTime reports whether s is a time. Unlike a cursor, a time is valid for any site.
 func IsTime(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil

@@ -244,8 +244,8 @@ func (r *Robots) CrawlDelay() time.Duration {
 	return r.delay
 }
 
-// Sitemaps returns the values of the Sitemap records unchanged, in their order. Most are
-// absolute URLs, some of other hosts, and some may be invalid.
+// Sitemaps returns the values of the Sitemap records unchanged, in their order. Most are absolute
+// URLs. Some may be on other hosts or invalid.
 func (r *Robots) Sitemaps() []string {
 	if r == nil {
 		return nil

@@ -29,9 +29,9 @@ func (r *Robots) Comments() []string {
 
 type permit struct{}
 
-// Permit returns a context in which robots.txt does not disallow target with any query. Use it for
-// URLs that the owner allows elsewhere, such as in a comment of the file. A target that ends in "/"
-// includes all URLs below it.
+// Permit returns a context in which requests for target, with any query, are allowed even if
+// robots.txt disallows them. Use it for URLs that the owner allows elsewhere, such as in a comment
+// of the file. A target that ends in "/" includes all URLs below it.
 func Permit(ctx context.Context, target string) context.Context {
 	target, _, _ = strings.Cut(target, "?")
 	return context.WithValue(ctx, permit{}, target)

@@ -158,8 +158,8 @@ func (f *Forest) Explain(x []int16) []int32 {
 // uses it.
 type Probe struct {
 	Forest *Forest // nil = none
-	// Seen receives each sample: the text, its features, and whether it is content without a
-	// forest. It must not retain the features.
+	// Seen receives each sample: the text, its features, and whether the rules keep it as content. It
+	// must not retain the features.
 	Seen func(text string, x []int16, kept bool)
 }
 

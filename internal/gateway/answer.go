@@ -106,7 +106,7 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// FlushError implements [http.ResponseController]. A flushed response has begun.
+// FlushError flushes the response, for [http.ResponseController]. A flushed response has begun.
 func (w *response) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -115,7 +115,7 @@ func (w *response) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap implements [http.ResponseController].
+// Unwrap returns the underlying writer, for [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Hijack returns the connection of a request that switches to another protocol.

@@ -83,7 +83,7 @@ type Options struct {
 	// a key.
 	Render bool
 
-	// Elements also adds every link of a page as an element to its head, for servers that do not
+	// Elements also adds each link of a page to its head, as a link element, for servers that do not
 	// send Link fields.
 	Elements bool
 

@@ -295,7 +295,7 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return src.Original(ctx, ref)
 }
 
-// OnlyText reports whether the source is a folder without pages for people.
+// OnlyText reports whether the source is a folder without HTML pages that can be served unchanged.
 func (o *Origin) OnlyText() bool { return o.way.Folder && o.Files == nil }
 
 // Live reports whether the pages come over the network.

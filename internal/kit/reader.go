@@ -67,7 +67,8 @@ func (r *Reader) Remembers(found time.Time) bool {
 	return !found.IsZero() && age >= 0 && age < DiscoveryAge
 }
 
-// Note reports a deviation. rule lacks the protocol, such as "4.2/strong-etag".
+// Note reports a deviation. rule is the ID of the rule without the protocol, such as
+// "4.2/strong-etag".
 func (r *Reader) Note(rule, url, text string) {
 	r.Options.Note(protocol.Note{Rule: r.Name + "/" + rule, URL: url, Text: text})
 }

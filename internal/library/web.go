@@ -50,8 +50,7 @@ type added struct {
 	err    error
 }
 
-// NewWeb returns a Web for the store of an agent. Call Close at the end, before closing the
-// store.
+// NewWeb returns a Web for the store of an agent. Call Close before you close the store.
 func NewWeb(a *agent.Agent, log *slog.Logger) *Web {
 	w := &Web{agent: a, log: log, sites: make(map[string]*added)}
 	w.ctx, w.stop = context.WithCancel(context.Background())

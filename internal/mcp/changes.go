@@ -72,7 +72,7 @@ const markPrefix = "m1-"
 func (m mark) String() string {
 	b, err := json.Marshal(m)
 	if err != nil {
-		panic("mcp: plain values do not encode: " + err.Error())
+		panic("mcp: encode plain values: " + err.Error())
 	}
 	return markPrefix + base64.RawURLEncoding.EncodeToString(b)
 }

@@ -178,7 +178,7 @@ func (c *Cluster) Stop() { c.server.stop(syscall.SIGINT) }
 // Kill ends the server without a shutdown, as after a power cut, and keeps its files.
 func (c *Cluster) Kill() { c.server.stop(syscall.SIGQUIT) }
 
-// Close ends everything and removes the folder.
+// Close stops all servers and removes the folder.
 func (c *Cluster) Close() error {
 	c.pool.stop(syscall.SIGINT)
 	c.server.stop(syscall.SIGQUIT)

@@ -182,7 +182,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 				}
 			}
 			if open != "" {
-				fail("a fence "+open+" without an end", "closed fences")
+				fail("an unclosed fence "+open, "closed fences")
 			}
 		})),
 		rule(afdocs, "markdown-link-portability", "The links of Markdown are absolute.", "Write absolute URLs."+byMillrace, onMarkdown(func(_ *page, md *check.Response, fail func(got, want string)) {

@@ -39,7 +39,7 @@ const (
 // longestName is the length of the longest tag start that matters, "</title".
 const longestName = 7
 
-// Write passes bytes through.
+// Write writes p to the underlying writer, and inserts the elements at the end of the head.
 func (in *injector) Write(p []byte) (int, error) {
 	if in.state == over {
 		return in.w.Write(p)

@@ -27,7 +27,7 @@ type linked struct {
 	adds    *additions // nil = find has not been called yet
 	in      *injector
 	joined  *bufio.Writer // joins the pieces of in; nil = pieces are sent one by one
-	join    bool          // join pieces, because the handler around this server decides about compression by the first piece
+	join    bool          // join pieces, because the handler around this server decides by the first piece whether to compress
 	again   *recoding     // recoding of a page of the site's server; nil = none
 	wrote   bool
 }
@@ -207,5 +207,5 @@ func (lw *linked) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{lw}, r)
 }
 
-// Unwrap implements [http.ResponseController].
+// Unwrap returns the underlying writer, for [http.ResponseController].
 func (lw *linked) Unwrap() http.ResponseWriter { return lw.to }

@@ -34,7 +34,7 @@ type PagesOptions struct {
 	// Signed reports whether a request has a signature, which changed header fields
 	// would break.
 	Signed func(r *http.Request) bool
-	// Elements also adds every link of a page as an element to its head, for servers that do not
+	// Elements also adds each link of a page to its head, as a link element, for servers that do not
 	// send Link fields.
 	Elements bool
 	Logger   *slog.Logger

@@ -203,7 +203,7 @@ func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 	}
 }
 
-// FlushError implements [http.ResponseController].
+// FlushError flushes the response, for [http.ResponseController].
 func (to *deadlineWriter) FlushError() error {
 	to.startLimit()
 	err := to.control.Flush()
@@ -211,7 +211,7 @@ func (to *deadlineWriter) FlushError() error {
 	return err
 }
 
-// Unwrap implements [http.ResponseController].
+// Unwrap returns the underlying writer, for [http.ResponseController].
 func (to *deadlineWriter) Unwrap() http.ResponseWriter { return to.ResponseWriter }
 
 // close starts the time limit of the last piece, which is still in a buffer of the HTTP server.

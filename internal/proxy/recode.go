@@ -68,7 +68,7 @@ const (
 type recodingKey struct{}
 
 // recode requests a page in a form that can get elements. full is the request for
-// the server, and shares its header with r. Call done at the end.
+// the server, and shares its header with r. Call done afterwards.
 func (p *Pages) recode(lw *linked, r, full *http.Request) (_ *http.Request, done func()) {
 	done = func() {}
 	if lw.load().mark == "" {
@@ -362,7 +362,7 @@ func (lw *linked) encode(h http.Header) {
 	lw.again.out, lw.in.w = z, z
 }
 
-// FlushError implements [http.ResponseController].
+// FlushError flushes the response, for [http.ResponseController].
 func (lw *linked) FlushError() error {
 	if !lw.wrote {
 		lw.WriteHeader(http.StatusOK)

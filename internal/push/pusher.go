@@ -97,7 +97,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 			return
 		case err == nil:
 			if fails > 0 {
-				p.Logger.InfoContext(ctx, "push works again", "receiver", r.name, "attempts", fails+1)
+				p.Logger.InfoContext(ctx, "push recovered", "receiver", r.name, "attempts", fails+1)
 			}
 			fails = 0
 			select {

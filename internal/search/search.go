@@ -34,14 +34,15 @@ type Index interface {
 	// Hit sets the fields of a hit that the index stores, up to Text. It returns the
 	// language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
-	// Meaning returns the meaning of the question. terms are the terms of the question.
+	// Meaning returns the vector of the question and its weight in the ranking. terms are the terms of
+	// the question.
 	Meaning(terms []string) (Meaning, error)
 	// Nearest returns the passages with the directions nearest to v, if the site is small
 	// enough.
 	Nearest(v Vector, m Match, limit int) ([]int64, error)
 }
 
-// Meaning is the meaning of a question.
+// Meaning is the vector of a question, and how it affects the ranking.
 type Meaning struct {
 	Vector Vector  // direction of the question; nil = meaning is not used
 	Weight float64 // weight of similarity; that of words is 1

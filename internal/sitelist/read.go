@@ -107,8 +107,8 @@ func (l *List) URLs() iter.Seq2[string, error] {
 	}
 }
 
-// Interval is an interval of sites as people write it, such as 90m. "-" is the interval of the
-// worker, which is negative in [store.FleetSite].
+// Interval is an interval of sites as users write it, such as 90m. "-" means the interval of the
+// worker, and is negative in [store.FleetSite].
 type Interval time.Duration
 
 // UnmarshalText parses a positive duration, or "-".
@@ -125,7 +125,7 @@ func (i *Interval) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// With yields all sites with settings.
+// With yields all sites of the list, with the given settings.
 func (l *List) With(settings store.FleetSite) iter.Seq2[store.FleetSite, error] {
 	return func(yield func(store.FleetSite, error) bool) {
 		for u, err := range l.URLs() {

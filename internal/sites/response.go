@@ -38,7 +38,7 @@ func (w *response) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap implements [http.ResponseController].
+// Unwrap returns the underlying writer, for [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // signatureCache caches the last signature of each site-wide document.

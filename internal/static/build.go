@@ -29,8 +29,8 @@ type Options struct {
 	// Force allows a folder that is not empty and was not created by a build. Files of the
 	// build replace existing files of the same name.
 	Force bool
-	// Host is the host whose files the build writes, one of [HostNames]; "" = plain, which
-	// reads no files.
+	// Host is the host for which the build writes configuration files, one of [HostNames]. If empty,
+	// it is plain, a host without configuration files.
 	Host string
 }
 
@@ -89,7 +89,7 @@ type Item struct {
 // Open opens a folder for the responses of a handler, and creates it if it is missing. The
 // folder corresponds to the base URL. If the folder is not empty and was not created by a
 // build, Open returns [millrace.ErrInvalid]. If another build is writing to it, Open returns
-// [millrace.ErrConflict]. Call Close at the end. If no file was added, Close leaves the folder
+// [millrace.ErrConflict]. Call Close when done. If no file was added, Close leaves the folder
 // unchanged.
 func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
 	if o == nil {

@@ -38,7 +38,7 @@ func (b *Build) Host() *Host {
 // OpenHost returns a host for the folder of a finished build. It sends every field of the
 // documents, whatever host the folder was built for. It answers requests to all hosts, because
 // collections may belong to another host. It returns [millrace.ErrInvalid] for other folders. Call
-// Close at the end.
+// Close when done.
 func OpenHost(dir string) (*Host, error) {
 	b := &Build{dir: dir, names: make(map[key]nameEntry), kind: kindOf("caddy")}
 	h := &Host{build: b, kind: b.kind, files: make(map[string]*line)}

@@ -115,7 +115,7 @@ func (g *Step) Expect(total int, received func() int64) {
 	g.expected, g.received = total, received
 }
 
-// Endless declares that the total grows until the end, so it does not show the amount of work.
+// Endless declares that the total grows until the end, so the time left cannot be estimated.
 func (g *Step) Endless() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -48,7 +48,7 @@ func (r *Report) add(kind, name string, err error, removed bool) {
 	}
 }
 
-// Opened is what belongs to a store.
+// Opened is an open store with its artifacts and search indexes.
 type Opened struct {
 	Store     store.Store
 	Artifacts all.Store // nil = does not exist

@@ -86,7 +86,7 @@ func (s *Sender) Send(ctx context.Context, body []byte) error {
 		switch {
 		case err == nil:
 			if fails > 0 {
-				s.o.Logger.InfoContext(ctx, "webhook works again", "receiver", s.name, "attempts", fails+1)
+				s.o.Logger.InfoContext(ctx, "webhook recovered", "receiver", s.name, "attempts", fails+1)
 			}
 			return nil
 		case ctx.Err() != nil:

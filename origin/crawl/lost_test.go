@@ -64,7 +64,7 @@ func TestLost(t *testing.T) {
 			}
 			s.set("/a", page)
 			if run(); len(m.pages()) != 6 {
-				t.Errorf("the page is requested after %v", lossAge)
+				t.Errorf("the page is still requested after %v", lossAge)
 			}
 		})
 	}

@@ -67,8 +67,8 @@ const (
 
 // Troubled is a [Site] that can fail as a whole.
 type Troubled interface {
-	// Trouble sets the failure of the site. If this kind of site cannot fail in this way, Trouble
-	// returns [errors.ErrUnsupported].
+	// Trouble makes the site fail in the given way. If this kind of site cannot fail in that way,
+	// Trouble returns [errors.ErrUnsupported].
 	Trouble(Trouble) error
 }
 

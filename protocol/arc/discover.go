@@ -58,7 +58,7 @@ func pointer(docs string, forms []download) json.RawMessage {
 		"https://schema.org", "Dataset", "ARC Sitemap", docs + pathList, forms,
 	})
 	if err != nil {
-		panic("arc: strings do not encode: " + err.Error())
+		panic("arc: encode strings: " + err.Error())
 	}
 	return b
 }

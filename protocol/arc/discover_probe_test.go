@@ -29,7 +29,7 @@ func TestProbePlainList(t *testing.T) {
 	}
 }
 
-// A list in YAML can be probed, also from its beginning only.
+// Probe reads a list in YAML, even if it gets only the beginning.
 func TestProbeYAML(t *testing.T) {
 	entry := "  - url: https://x.test/%d\n    ai_indexable: true\n    ai_summary: A page of which not much is known, but that it is there and has a summary.\n"
 	for _, n := range []int{3, 2000} {

@@ -70,7 +70,7 @@ type pageState struct {
 func (h pageState) encode() string {
 	b, err := json.Marshal(h)
 	if err != nil {
-		panic("arc: strings do not encode: " + err.Error())
+		panic("arc: encode strings: " + err.Error())
 	}
 	return string(b)
 }

@@ -82,7 +82,7 @@
 //
 // # Cost
 //
-// A page, a 304, and a token without changes need only look-ups. A page of the index reads its own
+// A page, a 304, and a token without changes need only lookups. A page of the index reads its own
 // pages and at most 50 before them. The first request for a distant page of an edition reads all
 // pages before it, without their content. The cost of sync is proportional to the number of
 // changes. A comparison of dates scans the site, at most 50,000 pages per request. All events are

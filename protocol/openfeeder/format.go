@@ -165,8 +165,8 @@ type token struct {
 	T string  `json:"t"` // time of as_of
 	N *uint64 `json:"n"` // sequence number in the log; nil = use T
 	E string  `json:"e"` // epoch of the store to which N belongs
-	// Part reports whether a client with this token may lack the state at N, because it has
-	// received later states of some pages.
+	// Part reports whether the client received some pages in a state later than N. It may therefore
+	// not have their state at N.
 	Part bool `json:"p"`
 }
 

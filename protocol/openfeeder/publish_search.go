@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Costly reports whether a request is a search. All other requests are look-ups.
+// Costly reports whether a request is a search. All other requests are lookups.
 func (p *publisher) Costly(r *http.Request) bool {
 	if p.o.Static || r.URL.EscapedPath() != endpoint {
 		return false

@@ -450,7 +450,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// Only searches are costly requests, so look-ups do not wait for them.
+// Only searches are costly requests, so lookups do not wait for them.
 func TestCostly(t *testing.T) {
 	pub := NewPublisher(nil).(*publisher)
 	for target, want := range map[string]bool{

@@ -46,9 +46,10 @@
 // A delta contains the changes of its period. Its since is the time of the last change before the
 // period, so that the delta follows what a client read at that time. Deltas do not list deletions.
 // To find them, a reader reads a new snapshot after seven deltas, and when the sitemap declares
-// fewer pages. If the server can code a snapshot against the last one, the reader reads that
-// snapshot in place of the deltas: it costs only the changes, and shows the deletions. The Time of
-// a checkpoint is the generation time of the oldest collection that was read.
+// fewer pages. If the server can compress a snapshot with the previous one as the dictionary, the
+// reader reads that snapshot instead of the deltas. It transfers only the changes, and shows the
+// deletions. The Time of a checkpoint is the generation time of the oldest collection that was
+// read.
 //
 // # Deviations
 //

@@ -117,7 +117,7 @@ func FuzzNames(f *testing.F) {
 			}
 			for _, other := range after {
 				if b, _ := rivals(other); !slices.Contains(b, pagePath) {
-					t.Errorf("%q decides about %q, which waits for %q", pagePath, other, b)
+					t.Errorf("%q depends on %q, which waits for %q", pagePath, other, b)
 				}
 			}
 		}

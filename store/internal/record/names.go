@@ -82,7 +82,7 @@ func Generation(c store.Config) (name, fingerprint string) {
 	slices.SortFunc(formats, func(a, b format) int { return strings.Compare(a.Protocol, b.Protocol) })
 	b, err := json.Marshal([]any{Format, c.Visibility.Fingerprint(), formats})
 	if err != nil {
-		panic("record: strings do not encode: " + err.Error())
+		panic("record: encode strings: " + err.Error())
 	}
 	sum := sha256.Sum256(b)
 	return c.Base + " " + c.EndpointBase, hex.EncodeToString(sum[:16])
