@@ -99,7 +99,7 @@ func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) SiteCheck
 	}
 }
 
-// Applied returns nil if is is true, and [ErrNotApplicable] otherwise.
+// Applied returns nil if the rule applies, and [ErrNotApplicable] otherwise.
 func Applied(is bool) error {
 	if is {
 		return nil

@@ -43,7 +43,7 @@ type Target struct {
 type TargetOptions struct {
 	Sample      int   // number of pages of a site to check; 0 means 10
 	MaxRequests int   // maximum number of requests, redirects included; 0 means 1,000
-	MaxBody     int64 // maximum size of a body, coded and decoded; 0 means 32 MiB; all bodies together may have twice that
+	MaxBody     int64 // maximum size of a body, coded and decoded; 0 means 32 MiB; all bodies together may take twice that
 	Keyed       bool  // the client sends an API key, so responses may be private
 	// Elsewhere reports whether a server other than the one under test serves the URL of a
 	// page. Such pages are not checked. If nil, the server under test serves every page.

@@ -101,5 +101,5 @@ func (r *Rules) Fingerprint() string {
 type Kept struct {
 	Selector string // path to the subtree
 	Reason   string // reason, such as "keep .intro" or "comments"
-	Words    int    // approximate number of words, without those that would be content anyway
+	Words    int    // approximate number of words, without those that would be content without the rule
 }

@@ -100,7 +100,7 @@ func release(t *testing.T, root, version string) string {
 	return dist
 }
 
-// image makes the container image of a release. The binary of amd64 stands in for that of arm64.
+// image builds the container image of a release. The binary of amd64 stands in for that of arm64.
 func image(t *testing.T, root, dist string) {
 	t.Helper()
 	arm := filepath.Join(dist, "millrace_linux_arm64_v8.0")

@@ -19,7 +19,7 @@ import (
 //
 //   - every group contains the usage rules, because a crawler reads only one group;
 //   - crawlers for refused purposes have one group, which blocks everything, and are removed from all
-//     other groups, because of two rules of equal length, the one that allows takes precedence
+//     other groups, because a rule that allows takes precedence over another one of equal length
 //     (RFC 9309, section 2.2.2);
 //   - a group's own usage rules and delays stay if they are stricter.
 type Robots struct {

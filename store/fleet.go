@@ -28,7 +28,7 @@ type Fleet interface {
 	// their pages. Put cancels that.
 	Remove(ctx context.Context, q FleetQuery, pages bool) (removed int, err error)
 	// Pause pauses the sites of a query, or resumes them, and returns the number of paused or resumed
-	// sites. Resumed sites are due at once, also those that were not paused, and those whose host was
+	// sites. Resumed sites are due at once, even those that were not paused, or whose host was
 	// deferred.
 	Pause(ctx context.Context, q FleetQuery, paused bool) (changed int, err error)
 	// Sites yields the sites of a query, ordered by URL.

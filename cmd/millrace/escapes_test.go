@@ -154,7 +154,7 @@ func hidden(s string) string {
 	return ""
 }
 
-// storeEscapes makes a store whose pages have escapes in all texts.
+// storeEscapes creates a store whose pages have escapes in all texts.
 func storeEscapes(t *testing.T, file string) {
 	t.Helper()
 	st := openStore(t, file, false)

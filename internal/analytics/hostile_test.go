@@ -58,7 +58,7 @@ func (h *hookReceiver) count() int {
 	return len(h.events)
 }
 
-// toHook makes an exporter to a webhook on loopback.
+// toHook creates an exporter to a webhook on loopback.
 func toHook(t *testing.T, usage store.Usage, st store.State, h http.Handler, now func() time.Time) *Exporter {
 	t.Helper()
 	srv := httptest.NewServer(h)

@@ -104,7 +104,7 @@ func (u *Unusual) note(from, to time.Time, requests, bytes int64) {
 	u.Requests, u.Bytes = u.Requests+requests, u.Bytes+bytes
 }
 
-// of returns the value of a key, and makes it if absent.
+// of returns the value of a key, and creates it if it is absent.
 func of[K comparable, V any](m map[K]*V, k K) *V {
 	v := m[k]
 	if v == nil {

@@ -109,8 +109,8 @@ func makeFolder(t *testing.T, name string) {
 	}
 }
 
-// linkCache makes a module cache that has the entries of another, except those at the paths
-// own. Go writes there without changing the other cache.
+// linkCache creates a module cache that has the entries of another, except those at the paths own.
+// Go writes there without changing the other cache.
 func linkCache(t *testing.T, from, to string, own ...string) {
 	t.Helper()
 	makeFolder(t, to)

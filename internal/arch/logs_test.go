@@ -84,7 +84,7 @@ func (t *tree) logs(key, message func(ast.Expr)) {
 	}
 }
 
-// isAttr reports whether a function of slog makes an attribute.
+// isAttr reports whether a function of slog creates an attribute.
 func isAttr(s *ast.SelectorExpr) bool {
 	switch s.Sel.Name {
 	case "String", "Int", "Int64", "Uint64", "Float64", "Bool", "Time", "Duration", "Any", "Group":

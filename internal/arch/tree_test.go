@@ -114,7 +114,7 @@ var (
 	requireLine = regexp.MustCompile(`(?m)^(?:require)?\s+(\S+\.\S+)\s+v\S+[ \t]*(// indirect)?`)
 )
 
-// newTree makes a tree of files by path.
+// newTree returns a tree of files by path.
 func newTree(files map[string]string) *tree {
 	t := &tree{fset: token.NewFileSet(), text: map[string]string{}, data: map[string]bool{}, packages: map[string]*folder{}}
 	var inner []string // modules inside this one

@@ -33,7 +33,7 @@ type Options struct {
 }
 
 // Blocks returns the blocks of a UTF-8 text whose lines end in line feeds; [Bounded]
-// prepares any text. Errors: the context's own.
+// prepares any text. The only errors are those of the context.
 func Blocks(ctx context.Context, src []byte, o *Options) ([]millrace.Block, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

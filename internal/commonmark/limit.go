@@ -18,7 +18,7 @@ const (
 const MaxDepth = 40
 
 // Containers returns the number of quotes and lists that one line may open in a text with the given
-// number of lines. Error: [millrace.ErrTooLarge], if there are too many lines.
+// number of lines. If there are too many lines, the error is [millrace.ErrTooLarge].
 func Containers(lines int) (int, error) {
 	if lines > maxLines {
 		return 0, fmt.Errorf("%w: %d lines, limit %d", millrace.ErrTooLarge, lines, maxLines)

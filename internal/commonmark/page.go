@@ -11,7 +11,7 @@ import (
 )
 
 // Page returns the blocks of a page's Markdown, whose links are relative to base.
-// Errors: [millrace.ErrTooLarge], or the context's own.
+// Errors are [millrace.ErrTooLarge] and those of the context.
 func Page(ctx context.Context, text []byte, base *url.URL) ([]millrace.Block, error) {
 	text, err := Bounded(text)
 	if err != nil {

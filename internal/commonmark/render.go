@@ -9,7 +9,7 @@ import (
 
 var renderer = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote, extension.DefinitionList))
 
-// HTML returns the HTML of a text, without raw HTML and without links that run code. Error:
+// HTML returns the HTML of a text, without raw HTML and without links that run code. The error is
 // [millrace.ErrTooLarge].
 func HTML(text []byte) ([]byte, error) {
 	text, err := Bounded(text)

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Limit returns a listener with at most the given number of connections. If there are as many, a
-// new connection replaces another one, see [limited.victim]. If none can be replaced, Limit sends
+// Limit returns a listener with at most the given number of connections. At that number, a new
+// connection replaces another one; see [limited.victim]. If none can be replaced, Limit sends
 // response, if any, on the new connection and closes it. While more than a sixteenth of the
 // connections wait for their first request, Limit closes a new connection from an address that
 // already has several of these. If the process has as many open files as the system allows, Limit

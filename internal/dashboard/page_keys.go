@@ -56,7 +56,7 @@ func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
 	return nil
 }
 
-// addKey makes a key and shows it once.
+// addKey creates a key and shows it once.
 func (d *Dashboard) addKey(r *http.Request) (*reply, error) {
 	if d.site.Keys == nil {
 		return nil, millrace.ErrNotFound

@@ -18,7 +18,7 @@ import "net/http"
 //	GET  /protocols    published protocols, and results of checks; POST runs one
 //	GET  /policy       the policy, access settings, keys
 //	POST /policy/save  saves the policy; POST /policy/bots saves the rules for bots
-//	POST /policy/keys  makes a key; POST /policy/revoke revokes one
+//	POST /policy/keys  creates a key; POST /policy/revoke revokes one
 //	GET  /errors       skipped pages, failed requests
 //	GET  /unusual      unusual traffic
 //	GET  /fleet        the sites that watch --all pulls into the store

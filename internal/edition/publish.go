@@ -78,7 +78,7 @@ func (s *Server) hasPublished(ctx context.Context) (bool, error) {
 //
 // ErrNotFound: this generation of the publication has no edition; the manifest is that of the
 // generation that it was forked from. ErrConflict: an artifact is missing. errForeign: another
-// configuration made the edition; the manifest is that of the current edition, if any.
+// configuration built the edition; the manifest is that of the current edition, if any.
 func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && s.from.Reopen != nil {

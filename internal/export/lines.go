@@ -22,7 +22,7 @@ type line struct {
 	Terms    []policy.Statement `json:"terms,omitempty"`
 }
 
-// Lines writes one JSON object per line and page.
+// Lines writes one JSON object per page, each on its own line.
 func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, error) {
 	out := newCounter(w)
 	enc := json.NewEncoder(out)

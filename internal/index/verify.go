@@ -16,8 +16,8 @@ import (
 )
 
 // Verify reads an index file: its structure and the texts of all passages. It reports whether the
-// file is damaged, and why. With repair, it removes a damaged file, and the next [Open] makes
-// another.
+// file is damaged, and why. With repair, it removes a damaged file, and the next [Open] creates
+// another one.
 func Verify(ctx context.Context, path string, repair bool) (bad bool, err error) {
 	err = inspect(ctx, path)
 	if err == nil {

@@ -21,7 +21,7 @@ func SiteNames(ctx context.Context, st store.Store) (names []string, err error) 
 	return names, nil
 }
 
-// CheckLabel returns ErrNotFound if no site of a fleet has a label. The label "" is any.
+// CheckLabel returns ErrNotFound if no site of a fleet has a label. The label "" means any.
 func CheckLabel(ctx context.Context, f store.Fleet, label string) error {
 	if label == "" {
 		return nil

@@ -42,7 +42,7 @@ type Code struct {
 }
 
 // SummaryOf returns the summary of the sites of a fleet with a label, or nil if there are none. The
-// label "" is any.
+// label "" means any.
 func SummaryOf(ctx context.Context, f store.Fleet, label string) (*Summary, error) {
 	stats, err := f.Stats(ctx, label)
 	if err != nil || stats.Sites == 0 {

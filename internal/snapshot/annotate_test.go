@@ -271,8 +271,8 @@ func FuzzAnnotate(f *testing.F) {
 	})
 }
 
-// FuzzExtra makes the snapshot of any document. If it exists, it is canonical and
-// valid except for empty names.
+// FuzzExtra builds the snapshot of any document. If it exists, it is canonical and valid except for
+// empty names.
 func FuzzExtra(f *testing.F) {
 	seeds(f)
 	rules, err := extract.NewRules(&extract.RulesOptions{Extra: Extra()})

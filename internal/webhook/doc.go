@@ -7,6 +7,6 @@
 // dots.
 //
 // A 2xx response acknowledges a message. 410 ends the delivery of all messages. After any other
-// response the message is sent again, at first after a second, and at last every five minutes, or
-// after the time in Retry-After.
+// response, the message is sent again. The delay grows from one second to five minutes, unless
+// Retry-After sets another one.
 package webhook

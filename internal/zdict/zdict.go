@@ -119,8 +119,8 @@ func newEncoder(with dictionary) *zstd.Encoder {
 	return enc
 }
 
-// Grow makes a dictionary of the existing records if it is due. Call it after record n was added to
-// the table, which has the columns id and data.
+// Grow creates a dictionary from the existing records if one is due. Call it after record n was
+// added to the table, which has the columns id and data.
 func (e *Encoder) Grow(row Row, n int64) error {
 	if !e.Due(n) {
 		return nil
@@ -139,8 +139,8 @@ func (e *Encoder) Grow(row Row, n int64) error {
 	return e.learn(row, n, records)
 }
 
-// Learn makes a dictionary of records that will be encoded next, unless the series has
-// one, or there are too few.
+// Learn creates a dictionary from records that will be encoded next, unless the series has one, or
+// there are too few.
 func (e *Encoder) Learn(row Row, records [][]byte) error {
 	if e.with.id != 0 || len(records) < samples/4 {
 		return nil
@@ -148,7 +148,7 @@ func (e *Encoder) Learn(row Row, records [][]byte) error {
 	return e.learn(row, 0, records[:min(len(records), samples)])
 }
 
-// learn makes a dictionary of a piece of each record.
+// learn creates a dictionary from a piece of each record.
 func (e *Encoder) learn(row Row, n int64, records [][]byte) error {
 	var data []byte
 	for i, record := range records {

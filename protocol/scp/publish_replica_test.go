@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A replica without the artifacts of the builder makes the same collections, with the same times,
+// A replica without the artifacts of the builder builds the same collections, with the same times,
 // even if it has missed editions. A client may read from both.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
