@@ -92,7 +92,7 @@ const (
 
 // Access is the set of access restrictions that a page declares.
 type Access struct {
-	NoIndex bool `json:"noindex,omitempty"` // robots meta or X-Robots-Tag has noindex
+	NoIndex bool `json:"noindex,omitempty"` // a robots meta element or X-Robots-Tag has noindex
 	Auth    bool `json:"auth,omitempty"`    // the page requires authentication
 }
 

@@ -29,7 +29,7 @@ type Discovery struct {
 	// Inconclusive is the limit that ended a part of the probe; absent if no limit did.
 	Inconclusive string             `json:"inconclusive,omitempty"`
 	Plan         *discover.Plan     `json:"plan"`           // planned routes and their cost
-	Purpose      millrace.Purpose   `json:"purpose"`        // purpose of the content
+	Purpose      millrace.Purpose   `json:"purpose"`        // intended use of the content
 	Policies     []DiscoveredPolicy `json:"policies"`       // documents about the use of the content
 	Licenses     []discover.License `json:"licenses"`       // licence documents
 	Robots       DiscoveredRobots   `json:"robots"`         // rules of robots.txt
@@ -52,7 +52,7 @@ type DiscoveredWay struct {
 	RefreshRequests int64  `json:"refresh_requests"` // requests of a later pull
 	RefreshBytes    int64  `json:"refresh_bytes"`    // bytes of a later pull
 	Allowed         bool   `json:"allowed"`          // whether the policy and robots.txt allow the way
-	Reason          string `json:"reason"`           // why the way is not allowed or not usable; "" if it is both
+	Reason          string `json:"reason"`           // why the way is not allowed or cannot be used; "" if it can be used
 	Code            string `json:"code,omitempty"`   // error code of the reason
 	Basis           string `json:"basis,omitempty"`  // basis of estimated figures; absent if all figures were counted
 	SendsChanges    bool   `json:"sends_changes"`    // the server sends only changes of the entry to clients that have an earlier version (RFC 9842)
@@ -67,7 +67,7 @@ type DiscoveredPolicy struct {
 
 // DiscoveredRobots describes the robots.txt of a site.
 type DiscoveredRobots struct {
-	Root       bool                       `json:"root_allowed"`   // robots.txt allows the root
+	Root       bool                       `json:"root_allowed"`   // whether robots.txt allows the root
 	Closed     string                     `json:"rule,omitempty"` // rule that disallows the root
 	CrawlDelay float64                    `json:"crawl_delay"`    // crawl delay in seconds
 	Statements []discover.RobotsStatement `json:"statements"`     // lines about the use of the content

@@ -30,7 +30,7 @@ type Report struct {
 	Savings              *Savings         `json:"savings,omitempty"`               // costs and savings of the pull
 	Summary              string           `json:"savings_summary,omitempty"`       // the savings as a sentence
 	Seconds              float64          `json:"seconds"`
-	Purpose              millrace.Purpose `json:"purpose"`                  // purpose of the content
+	Purpose              millrace.Purpose `json:"purpose"`                  // intended use of the content
 	Policy               *Policy          `json:"policy,omitempty"`         // policy of the site; absent if it has none
 	PolicyIgnored        bool             `json:"policy_ignored,omitempty"` // the policy was not obeyed
 	ContinueAfter        *time.Time       `json:"continue_after,omitempty"` // time until which the site accepts no more requests

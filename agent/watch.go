@@ -96,7 +96,7 @@ type Message struct {
 // MessageData holds the changes of a [Message].
 type MessageData struct {
 	Site    string            `json:"site"`    // name of the site in the mirror
-	Changes []json.RawMessage `json:"changes"` // changes with the members of a line of watch
+	Changes []json.RawMessage `json:"changes"` // changes, each with the members of a line of watch
 }
 
 // Message returns the encoded [Message] of the event.

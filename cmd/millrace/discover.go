@@ -18,7 +18,7 @@ type discoverCommand struct {
 	siteKey
 	listFlags
 	URL          string `arg:"" name:"url" help:"Site to probe: its root or any of its pages."`
-	Purpose      string `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
+	Purpose      string `enum:"ai-input,ai-train,search" default:"ai-input" help:"Intended use of the content: ${enum}."`
 	KeyFile      string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 	IgnorePolicy bool   `help:"Also include ways that the site's policy and robots.txt do not allow."`
 }

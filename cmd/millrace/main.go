@@ -63,7 +63,7 @@ type commands struct {
 	Search   searchCommand   `cmd:"" help:"Search the pages of a store."`
 	Verify   verifyCommand   `cmd:"" help:"Check a store and its documents, or a built folder, for damage."`
 	Export   exportCommand   `cmd:"" help:"Export the pages of a store as JSON Lines, Markdown, Parquet or CSV."`
-	Report   reportCommand   `cmd:"" help:"Report the bot traffic of a site, and the savings by mirroring."`
+	Report   reportCommand   `cmd:"" help:"Report the bot traffic of a site, and what mirroring saves."`
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a store over the Model Context Protocol."`
 	Keys     keysCommand     `cmd:"" help:"Manage keys: add, list, revoke, sign, password, directory."`
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Inspect, verify and print SCP collections."`
@@ -71,7 +71,7 @@ type commands struct {
 	Snippet  snippetCommand  `cmd:"" help:"Print configuration for nginx, Caddy or systemd."`
 	Up       upCommand       `cmd:"" help:"Set up your site: probe it, ask questions, write the configuration, and serve. With --apply, also configure your web server."`
 	Init     initCommand     `cmd:"" help:"Probe your site, and write a configuration for it."`
-	Config   configCommand   `cmd:"" help:"Show the values that a command uses, and the origin of each."`
+	Config   configCommand   `cmd:"" help:"Show the values that a command uses, and where each comes from."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }

@@ -16,7 +16,7 @@ import (
 
 // publishFlags holds the flags of every command that publishes.
 type publishFlags struct {
-	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden already."`
+	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden by default."`
 	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
 	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to omit, such as page or product." hidden:""`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`

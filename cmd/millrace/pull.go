@@ -26,7 +26,7 @@ type pullCommand struct {
 	URL     []string `arg:"" optional:"" name:"url" help:"Sites to mirror."`
 	Store   string   `placeholder:"FILE|URL" help:"Mirror to write: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the first site)."`
 	Via     string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
-	Purpose string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
+	Purpose string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Intended use of the content: ${enum}."`
 	Workers int      `placeholder:"N" default:"4" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
 
 	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`

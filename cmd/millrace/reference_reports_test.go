@@ -252,7 +252,7 @@ func commentOf(t *testing.T, typ reflect.Type, field string) string {
 		found, _ = comments.LoadOrStore(dir, m)
 	}
 	text, _, _ := strings.Cut(found.(map[string]string)[typ.Name()+"."+field], ". ")
-	for _, verb := range []string{" is ", " are ", " counts ", ": "} {
+	for _, verb := range []string{" is ", " are ", " counts ", " reports ", ": "} {
 		text = strings.TrimPrefix(text, field+verb)
 	}
 	if text = strings.TrimSuffix(text, "."); text != "" {

@@ -204,8 +204,8 @@ func TestReferenceConfiguration(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# Configuration\n\n" + `Millrace reads ` + "`millrace.yaml`" + ` in the current folder, or the file that ` + "`--config`" + ` names. Every key except ` + "`policy`" + ` is the
-name of a flag. [commands.md](commands.md) explains the flags. A key can be set by an environment variable, too:
+	b.WriteString("# Configuration\n\n" + `millrace reads ` + "`millrace.yaml`" + ` in the current folder, or the file that ` + "`--config`" + ` names. Every key except ` + "`policy`" + ` is the
+name of a flag. [commands.md](commands.md) explains the flags. A key can also be set by an environment variable:
 ` + "`MILLRACE_`" + ` and the key in upper case with underscores. An unknown key is an error. ` + "`millrace config`" + ` shows the values that
 a command uses, and the origin of each.
 

@@ -40,10 +40,10 @@ type sitesAddCommand struct {
 	fetchFlags
 	Sites       []string          `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list is text with a URL in each line, OPML, a sitemap, or a sitemap index."`
 	Label       []string          `placeholder:"LABEL" help:"Labels to add. A label with a leading - is removed."`
-	Priority    string            `enum:",low,normal,high" default:"" help:"Priority of the sites while more sites are due than workers are free: low, normal or high (default: normal)."`
+	Priority    string            `enum:",low,normal,high" default:"" help:"Priority of the sites when more sites are due than the workers can pull: low, normal or high (default: normal)."`
 	MinInterval sitelist.Interval `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch). To remove it, use --min-interval=-."`
 	MaxInterval sitelist.Interval `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch). It also lowers a longer minimum of watch. To remove it, use --max-interval=-."`
-	Webhook     string            `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch, which signs them and needs --webhook-secret-file for that. To remove it, use --webhook=-."`
+	Webhook     string            `placeholder:"URL" help:"Post the changes of the sites to this URL instead of to the receiver of watch. watch signs them with the secret in --webhook-secret-file. To remove it, use --webhook=-."`
 	SkipWrong   bool              `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
 }
 
@@ -106,7 +106,7 @@ func (c *sitesChosen) each(ctx context.Context, p *process, pages bool, f func(f
 type (
 	sitesRemoveCommand struct {
 		sitesChosen
-		DeletePages bool `help:"Also delete the pages of the sites, also of sites that were removed before. Workers do that soon; until then, sites list has the sites as removing."`
+		DeletePages bool `help:"Also delete the pages of the sites, and of sites that were removed before. Workers delete them soon; until then, sites list shows the sites as removing."`
 	}
 	sitesPauseCommand  struct{ sitesChosen }
 	sitesResumeCommand struct{ sitesChosen }

@@ -14,7 +14,7 @@ type verifyCommand struct {
 	commonFlags
 	Path      string `arg:"" help:"Store of a site or of mirrors, or folder that build has written."`
 	Artifacts string `placeholder:"DIR|URL" help:"Value of --artifacts for serve, if any."`
-	Repair    bool   `help:"Remove damaged data, so that a server builds it and a pull fetches it again. Files of a folder are written again by build."`
+	Repair    bool   `help:"Remove damaged data. A server then rebuilds it, or a pull fetches it again. build rewrites the files of a folder."`
 }
 
 // Run verifies a store or a folder. Damage that is not removed counts as a failure.

@@ -31,7 +31,7 @@ type watchCommand struct {
 	RequestRate       float64                  `placeholder:"N" help:"Maximum requests per second of all programs that share the store (default: no limit)."`
 	ByteRate          humanize.Size            `placeholder:"SIZE" help:"Maximum bytes per second received by all programs that share the store, such as 5MB (default: no limit)."`
 	Retention         map[string]time.Duration `mapsep:"," placeholder:"LABEL=DURATION,..." help:"How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites)."`
-	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval adapts to the frequency of changes of the site."`
+	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval depends on how often the site changes."`
 	MaxInterval       time.Duration            `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default}). It may be longer if the site requires that, or because the pause after a pull is at least four times as long as the pull."`
 	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
 	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`

@@ -59,7 +59,7 @@ type ZeroFetch struct {
 	Bytes  float64       `json:"bytes"`  // bytes that their HTML would have taken
 	Tokens float64       `json:"tokens"` // tokens that their HTML would have taken
 	KWh    float64       `json:"kwh"`    // energy that their HTML would have taken in kWh
-	Basis  savings.Basis `json:"basis"`  // always estimate
+	Basis  savings.Basis `json:"basis"`  // always "estimate"
 }
 
 // Add adds the figures of other responses.

@@ -20,7 +20,7 @@ const (
 type Event struct {
 	Time        time.Time       `json:"time"`          // when the store recorded the change
 	Site        string          `json:"site"`          // name of the site in the mirror
-	Change      string          `json:"change"`        // added, updated, deleted, or reset; after a reset, all pages follow as added
+	Change      string          `json:"change"`        // "added", "updated", "deleted" or "reset"; after a reset, all pages follow as added
 	URL         string          `json:"url,omitempty"` // absolute URL of the page; absent for a reset
 	Title       string          `json:"title,omitempty"`
 	Modified    time.Time       `json:"modified,omitzero"`         // when the page was last modified

@@ -68,7 +68,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 				fail(r.StatusText(), "200 OK")
 			}
 		})),
-		rule(afdocs, "llms-txt-links-markdown", "Nine of ten links of llms.txt lead to Markdown.", "Link to the Markdown of the pages."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "llms-txt-links-markdown", "At least nine of ten links of llms.txt lead to Markdown.", "Link to the Markdown of the pages."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
 			plain := ""
 			n, html := 0, 0
 			err := onLinks(func(r *check.Response, _ func(got, want string)) {
@@ -118,7 +118,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			atMost(utf8.RuneCountInString(p.text), maxChars, "characters of text", fail)
 			return true
 		})),
-		rule(afdocs, "page-size-transfer", "A page has at most 1 MB.", "Move styles, scripts and images out of the page.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "page-size-transfer", "The size of a page is at most 1 MB.", "Move styles, scripts and images out of the page.", checkPages(func(p *page, fail func(got, want string)) bool {
 			atMost(len(p.html.Coded), maxTransfer, "bytes", fail)
 			return true
 		})),
@@ -206,7 +206,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return true
 		})),
-		rule(afdocs, "http-status-codes", "A missing page is a 404.", "Respond to unknown paths with 404, not with a page and 200.", func(ctx context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "http-status-codes", "The response for a missing page is 404.", "Respond to unknown paths with 404, not with a page and 200.", func(ctx context.Context, s *site, fail check.Fail) error {
 			resp, err := s.Get(ctx, s.At("/millrace-check-no-such-page"))
 			if err != nil {
 				return err
@@ -225,7 +225,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return true
 		})),
-		rule(afdocs, "llms-txt-coverage", "llms.txt lists 95 of 100 pages of the sitemap.", "Add the pages, or link to further files."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "llms-txt-coverage", "llms.txt lists at least 95 of 100 pages of the sitemap.", "Add the pages, or link to further files."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
 			if s.llms == nil || len(s.listed) == 0 {
 				return check.ErrNotApplicable
 			}

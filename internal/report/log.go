@@ -51,7 +51,7 @@ type Machine struct {
 	Bot      string            `json:"bot"`
 	Family   string            `json:"family,omitempty"`
 	Purpose  bots.Purpose      `json:"purpose,omitempty"` // absent if unknown
-	Identity store.BotIdentity `json:"identity"`          // verified or forged, by address; "" = the name is only claimed
+	Identity store.BotIdentity `json:"identity"`          // "verified" or "forged", by address; "" = the name is only claimed
 	Ranges   string            `json:"ranges,omitempty"`  // URL of the operator's addresses, which can verify the bot
 	First    time.Time         `json:"first"`             // first request
 	Last     time.Time         `json:"last"`              // last request

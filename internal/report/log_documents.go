@@ -21,10 +21,10 @@ import (
 // the figures, spent is the cost of the documents, and instead_of is the cost of the pages as
 // logged.
 type Documents struct {
-	From        savings.Origin `json:"from"`              // sample = pages of the site; text = the ratio of other sites
+	From        savings.Origin `json:"from"`              // "sample" = pages of the site; "text" = the ratio of other sites
 	Sample      *Sample        `json:"sample,omitempty"`  // measured pages
 	Bytes       savings.Figure `json:"bytes"`             // bytes on the wire
-	Conditional savings.Figure `json:"conditional_bytes"` // if bots also sent conditional requests, so that probably unchanged pages would get a 304
+	Conditional savings.Figure `json:"conditional_bytes"` // bytes on the wire if bots also sent conditional requests, and got a 304 for probably unchanged pages
 	Tokens      savings.Figure `json:"tokens"`            // tokens of the content
 	KWh         savings.Figure `json:"kwh"`               // energy of the transfer in kWh
 }

@@ -35,7 +35,7 @@ type Figure struct {
 	Spent   float64 `json:"spent"`      // amount spent
 	Instead float64 `json:"instead_of"` // amount that fetching HTML would have cost
 	Saved   float64 `json:"saved"`      // the difference; negative if more was spent
-	Basis   Basis   `json:"basis"`      // measured or estimate
+	Basis   Basis   `json:"basis"`      // "measured" or "estimate"
 }
 
 // NewFigure returns a figure. b is the basis of instead.

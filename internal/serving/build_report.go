@@ -24,7 +24,7 @@ type BuildReport struct {
 	Pages    int           `json:"pages"`
 	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped
 	static.Report
-	HTML    int64       `json:"html_bytes,omitempty"` // size of the HTML of the source; absent if it is no folder
+	HTML    int64       `json:"html_bytes,omitempty"` // size of the HTML of the source; absent if the source is not a folder
 	Host    *HostReport `json:"host,omitempty"`       // protocols that work on the host; absent after a failure
 	Seconds float64     `json:"seconds"`
 	Error   string      `json:"error,omitempty"`

@@ -20,7 +20,7 @@ const maxHosts = 20
 // Summary describes a fleet, and its hosts with the most failures.
 type Summary struct {
 	Fleet
-	Worst []Host `json:"worst_hosts"` // that failed last; those with the most failures first
+	Worst []Host `json:"worst_hosts"` // hosts whose last pull failed, those with the most failures first
 }
 
 // Host is a host that could not be reached.

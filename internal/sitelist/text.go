@@ -84,12 +84,12 @@ type Listing struct {
 
 // Site is one site of a [Listing].
 type Site struct {
-	URL      string     `json:"url"`
+	URL      string     `json:"url"`                // URL of the site
 	Labels   []string   `json:"labels,omitempty"`   // ordered by name
 	Priority int        `json:"priority"`           // 1 is low, 2 normal, 3 high
 	Min      float64    `json:"min_interval"`       // seconds; 0 = that of the worker
 	Max      float64    `json:"max_interval"`       // seconds; 0 = that of the worker
-	State    string     `json:"state"`              // new, ok, failing, paused or removing
+	State    string     `json:"state"`              // "new", "ok", "failing", "paused" or "removing"
 	Added    time.Time  `json:"added"`              // time when the site was added
 	Pulled   *time.Time `json:"pulled,omitempty"`   // end of the last successful pull
 	Due      time.Time  `json:"due"`                // time of the next pull

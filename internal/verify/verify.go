@@ -32,7 +32,7 @@ type Report struct {
 
 // Damage describes a damaged or missing item.
 type Damage struct {
-	Kind    string `json:"kind"` // page, artifact, index or file
+	Kind    string `json:"kind"` // "page", "artifact", "index" or "file"
 	Name    string `json:"name"` // site and path of a page; name of an artifact or a file
 	Code    string `json:"code"`
 	Reason  string `json:"reason"`

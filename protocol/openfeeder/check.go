@@ -114,7 +114,7 @@ func Rules() []check.Rule {
 		rule("6", "cache-age-seconds", should, "meta.cache_age_seconds is a number or null.", pageField(kit.IsNumber.OrNull(), "meta", "cache_age_seconds")),
 		rule("7", "capability", must, "A site whose endpoint needs authentication lists auth in capabilities.", checkAuth),
 		rule("7", "bearer", should, "An endpoint that needs authentication uses Bearer tokens.", checkBearer),
-		rule("8", "not-found", must, "A missing page is an error.", checkNotFound),
+		rule("8", "not-found", must, "The response for a missing page is an error.", checkNotFound),
 		rule("8", "schema", must, "An error's schema is openfeeder/1.0.", errorField(isSchema, "schema")),
 		rule("8", "code", must, "error.code identifies the error.", errorField(isCode, "error", "code")),
 		rule("8", "message", must, "error.message describes the error.", errorField(isFullText, "error", "message")),

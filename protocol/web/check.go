@@ -76,15 +76,15 @@ func Rules() []check.Rule {
 
 		rule("sitemaps-format", "xml", must, "A sitemap is XML in UTF-8 with the root urlset or sitemapindex of the namespace.", onSitemaps(checkSitemapXML)),
 		rule("sitemaps-format", "pages", should, "The pages that a sitemap names exist.", checkPagesThere),
-		rule("sitemaps-format", "loc", must, "An entry has a loc: an absolute URL of less than 2,048 characters.", onSitemaps(checkLoc)),
+		rule("sitemaps-format", "loc", must, "An entry has a loc: an absolute URL of fewer than 2,048 characters.", onSitemaps(checkLoc)),
 		rule("sitemaps-format", "lastmod", must, "lastmod is a date or a time in W3C form.", onSitemaps(checkLastmod)),
 		rule("sitemaps-format", "changefreq", must, "changefreq is one of the seven defined words.", onSitemaps(checkChangeFreq)),
 		rule("sitemaps-format", "priority", must, "priority is a number from 0.0 to 1.0.", onSitemaps(checkPriority)),
-		rule("sitemaps-index", "limits", must, "A sitemap has no more than 50,000 URLs, and 50 MB.", onSitemaps(checkSitemapLimits)),
+		rule("sitemaps-index", "limits", must, "A sitemap has at most 50,000 URLs, and its size is at most 50 MB.", onSitemaps(checkSitemapLimits)),
 		rule("sitemaps-location", "host", must, "The pages of a sitemap are on its own host, below its folder.", onSitemaps(checkSitemapHost)),
 		rule("sitemaps-index", "there", must, "The sitemaps that an index or robots.txt names exist.", checkSitemapsThere),
 
-		rule("rfc9309-2.3", "reachable", should, "robots.txt is not a server error, which would block every robot.", checkRobotsReachable),
+		rule("rfc9309-2.3", "reachable", should, "The response for The response for The response for The response for The response for The response for The response for robots.txt is not a server error, which would block every robot.", checkRobotsReachable),
 		rule("rfc9309-2.3", "media-type", must, "robots.txt has Content-Type: text/plain.", onRobots(checkRobotsType)),
 		rule("rfc9309-2.3", "utf-8", must, "robots.txt is UTF-8.", onRobots(checkRobotsUTF8)),
 		rule("rfc9309-2.2", "line", must, "A line of robots.txt is empty, a comment, or a name, a colon and a value.", onRobots(checkRobotsLine)),

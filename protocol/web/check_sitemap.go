@@ -113,7 +113,7 @@ func checkLoc(m *seenSitemap, fail check.Fail) {
 		}
 		u, err := url.Parse(loc[0].text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(loc[0].text) >= maxLoc {
-			fail(m.resp.URL, fmt.Sprintf("line %d: loc %q", loc[0].line, kit.Short(loc[0].text)), "an absolute URL of less than 2,048 characters")
+			fail(m.resp.URL, fmt.Sprintf("line %d: loc %q", loc[0].line, kit.Short(loc[0].text)), "an absolute URL of fewer than 2,048 characters")
 		}
 	}
 }
