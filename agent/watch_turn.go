@@ -289,7 +289,7 @@ func (t *turn) after(rules *schedule.Rules, l schedule.Scan, r *Report, event st
 func (r *watchRecord) encode() []byte {
 	b, err := json.Marshal(r)
 	if err != nil {
-		panic("agent: the record of a site does not encode: " + err.Error())
+		panic("agent: encode the record of a site: " + err.Error())
 	}
 	return b
 }

@@ -104,7 +104,7 @@ func (m *MatchBot) Provision(caddy.Context) error { return m.build(slog.New(cadd
 // build reads the table of bots.
 func (m *MatchBot) build(log *slog.Logger) error {
 	if m.Verified && m.Unverified {
-		return fmt.Errorf("millrace_bot: verified and unverified exclude each other")
+		return fmt.Errorf("millrace_bot: verified and unverified cannot be combined")
 	}
 	o := &bots.Options{Logger: log}
 	for name, file := range m.Ranges {

@@ -405,7 +405,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"millrace {\ntitle one two\n}", 1, "wrong argument count"},
 		{"millrace {\ntitle one\ntitle two\n}", 2, "duplicate"},
 		{"@b millrace_bot gtpbot", 0, "gtpbot"},
-		{"@b millrace_bot verified unverified", 0, "exclude each other"},
+		{"@b millrace_bot verified unverified", 0, "cannot be combined"},
 	} {
 		lines := tt.lines
 		if strings.HasPrefix(lines, "@") {

@@ -234,7 +234,7 @@ var advice = map[string]*explanation{
 	"AuthorizationHeaderMalformed": {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region in the URL"},
 	"PermanentRedirect":            {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region and endpoint in the URL"},
 	"NoSuchBucket":                 {millrace.ErrUnavailable, "bucket-absent", "the bucket does not exist; create it, or use another one"},
-	"NotImplemented":               {millrace.ErrInvalid, "bucket-unsupported", "the server does not support a function of S3; use another server"},
+	"NotImplemented":               {millrace.ErrInvalid, "bucket-unsupported", "the server lacks a required feature of S3; use another server"},
 	"RequestTimeTooSkewed":         {millrace.ErrUnavailable, "bucket-clock", "the clock of this machine differs from that of the bucket; correct it"},
 	"EntityTooLarge":               {millrace.ErrTooLarge, "object-size", "the artifact exceeds the limit of the bucket"},
 	"InvalidAccessKeyId":           login,

@@ -62,7 +62,7 @@ var _ artifact.Batcher = (*Store)(nil)
 // belong. A location has only one owner. If the bucket is down, Open opens the store with the
 // cached artifacts.
 //
-// If the URL is invalid or the server lacks a required function, Open returns ErrInvalid. If the
+// If the URL is invalid or the server lacks a required feature, Open returns ErrInvalid. If the
 // credentials are wrong or lack a permission, it returns ErrForbidden. If the location has another
 // owner, it returns ErrConflict. If the bucket does not exist or does not respond, it returns
 // ErrUnavailable. The methods of a Store also return ErrForbidden, ErrConflict and ErrUnavailable.

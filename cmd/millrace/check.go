@@ -33,7 +33,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if c.Protocol != "" && c.Profile != "" {
-		return usageError("--protocol and --profile exclude each other")
+		return usageError("--protocol and --profile cannot be combined")
 	}
 	site, client, file, err := c.open(p)
 	if err != nil {

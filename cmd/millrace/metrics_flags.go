@@ -18,7 +18,7 @@ func (c *metricsFlags) validate() (err error) {
 	switch {
 	case !c.metered():
 	case slices.Contains(c.Metrics, "off"):
-		return usageError("--metrics: off excludes all other values")
+		return usageError("--metrics: off cannot be combined with other values")
 	default:
 		c.readers, err = access.ParseNetworks(c.Metrics)
 	}

@@ -34,7 +34,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if c.CSV && c.JSON {
-		return usageError("--csv and --json exclude each other")
+		return usageError("--csv and --json cannot be combined")
 	}
 	since, err := c.since(time.Now())
 	if err != nil {

@@ -137,7 +137,7 @@ func (c *serveCommand) validate() error {
 		return usageError(fmt.Sprintf("--origin %s: this is the address of this server; name the server behind it", c.Origin))
 	}
 	if c.AccessLog != "" && c.Origin != "" {
-		return usageError("--access-log and --origin exclude each other; in front of a site, millrace records all requests itself")
+		return usageError("--access-log and --origin cannot be combined; in front of a site, millrace records all requests itself")
 	}
 	if _, err := sites.PlaceOf(c.Place, c.Source, c.Origin); err != nil {
 		return usageError("--" + err.Error())

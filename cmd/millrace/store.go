@@ -87,7 +87,7 @@ type chosenSites struct {
 func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (selected, all []string, err error) {
 	switch {
 	case c.Site != "" && c.Label != "":
-		return nil, nil, usageError("--site and --label exclude each other")
+		return nil, nil, usageError("--site and --label cannot be combined")
 	case c.Label == "":
 		return sitesOf(ctx, st, file, c.Site)
 	}

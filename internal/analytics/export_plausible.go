@@ -32,7 +32,7 @@ func (p *provider) plausible(ctx context.Context, group []store.Event) (string, 
 	}
 	h, _, err := p.send(ctx, &m)
 	if n := h.Get("X-Plausible-Dropped"); n != "" && n != "0" {
-		return "Plausible drops the events: it does not have the domain, or takes this machine's address or this program's user agent for that of a bot", nil
+		return "Plausible drops the events: it does not know the domain, or mistakes this machine's address or this program's user agent for a bot's", nil
 	}
 	return "", err
 }

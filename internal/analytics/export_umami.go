@@ -46,7 +46,7 @@ func (p *provider) umami(ctx context.Context, group []store.Event) (string, erro
 		Beep string `json:"beep"`
 	}
 	if json.Unmarshal(answer, &result) == nil && result.Beep != "" {
-		return "Umami takes the user agent of this program for that of a bot; set another one with --user-agent, or set DISABLE_BOT_CHECK=1 in Umami", nil
+		return "Umami mistakes the user agent of this program for a bot's; set another one with --user-agent, or set DISABLE_BOT_CHECK=1 in Umami", nil
 	}
 	return "", nil
 }

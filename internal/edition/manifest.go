@@ -87,7 +87,7 @@ func (d *large) tree() *tree {
 }
 
 // errForeign is the error for a manifest of another configuration or format.
-var errForeign = fmt.Errorf("made with another configuration: %w", millrace.ErrConflict)
+var errForeign = fmt.Errorf("built with another configuration: %w", millrace.ErrConflict)
 
 // maxManifest is the maximum size of a decoded manifest in bytes.
 const maxManifest = 1 << 30

@@ -25,7 +25,7 @@ func policyPrint(p *millrace.Policy) string {
 	}
 	b, err := json.Marshal(p)
 	if err != nil {
-		panic("ingest: a valid policy does not encode: " + err.Error())
+		panic("ingest: encode policy: " + err.Error())
 	}
 	return canon.SHA256Hex(b)[:16]
 }

@@ -119,7 +119,7 @@ func (i *Interval) UnmarshalText(text []byte) error {
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d <= 0 {
-		return fmt.Errorf("%.40q is not a duration, such as 90m, and not -", text)
+		return fmt.Errorf("%.40q is neither a duration, such as 90m, nor -", text)
 	}
 	*i = Interval(d)
 	return nil

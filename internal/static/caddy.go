@@ -20,7 +20,7 @@ func backquoted(s string) (string, bool) {
 
 // caddy writes the snippet for the site block of a Caddyfile.
 func (b *Build) caddy(w *bufio.Writer) error {
-	fmt.Fprint(w, `# Made by millrace build, for Caddy 2.6 or later. Import this file in the block of
+	fmt.Fprint(w, `# Written by millrace build, for Caddy 2.6 or later. Import this file in the block of
 # the site, next to its root and its file_server. It changes when documents do:
 # reload Caddy after every build. Until then, a new document has the validator
 # of its previous version.

@@ -67,7 +67,7 @@ func (b *Build) headersFiles() error {
 	var text bytes.Buffer
 	copyOwn(&text, b.own[headersName])
 	if len(b.rules) > 0 {
-		text.WriteString("# Made by millrace build: header fields of the protocols' documents.\n")
+		text.WriteString("# Written by millrace build: header fields of the protocols' documents.\n")
 	}
 	for _, r := range b.rules {
 		text.WriteString(r.path + "\n")

@@ -53,7 +53,7 @@ func (b *Build) nginxMaps(w *bufio.Writer) error {
 	for bucket < longest+48 {
 		bucket *= 2
 	}
-	fmt.Fprintf(w, `# Made by millrace build. Include this file in the http block of nginx, and
+	fmt.Fprintf(w, `# Written by millrace build. Include this file in the http block of nginx, and
 # nginx.conf, which is next to it, in the server block whose root is the folder
 # of the build. Reload nginx after every build.
 #
@@ -149,7 +149,7 @@ map "$request_method $millrace_same" $millrace_unmodified {
 
 // nginxServer writes the snippet for the server block.
 func (b *Build) nginxServer(w *bufio.Writer) error {
-	fmt.Fprintf(w, `# Made by millrace build. Include this file in the server block of nginx whose
+	fmt.Fprintf(w, `# Written by millrace build. Include this file in the server block of nginx whose
 # root is the folder of the build, and nginx-http.conf in the http block. Both
 # change when documents do: reload nginx after every build.
 

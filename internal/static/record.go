@@ -143,7 +143,7 @@ func (b *Build) checkFolder() error {
 	}
 	for _, n := range names {
 		if n != hidden {
-			return millrace.Coded("foreign-folder", fmt.Errorf("%w: the folder contains %s and was not made by a build", millrace.ErrInvalid, n))
+			return millrace.Coded("foreign-folder", fmt.Errorf("%w: the folder contains %s and was not created by a build", millrace.ErrInvalid, n))
 		}
 	}
 	return nil

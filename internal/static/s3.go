@@ -182,7 +182,7 @@ func (b *Build) s3Script(w *bufio.Writer) error {
 		return err
 	}
 	fmt.Fprintf(w, `#!/bin/sh
-# Made by millrace build: uploads the folder with the metadata of its documents.
+# Written by millrace build: uploads the folder with the metadata of its documents.
 #
 #     sh .millrace/s3.sh BUCKET [DISTRIBUTION]
 #

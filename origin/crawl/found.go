@@ -62,7 +62,7 @@ func (r *run) found(t task) error {
 var (
 	errHidden     = millrace.Coded("noindex", errors.New("noindex in a meta element or X-Robots-Tag excludes the page from public documents"))
 	errTangled    = limitError{"trap", "the address is too long or repeats itself"}
-	errNothingNew = limitError{"nothing-new", "pages of this shape have no new content"}
+	errNothingNew = limitError{"nothing-new", "too many addresses of this form without new content"}
 )
 
 // withdraw excludes a queued address if the budget for its shape is exhausted.

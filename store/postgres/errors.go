@@ -27,7 +27,7 @@ var (
 	crowded = &explanation{millrace.ErrUnavailable, "store-busy", "the server has no connection left; raise its max_connections, or set pool_max_conns in the DSN"}
 	down    = &explanation{millrace.ErrUnavailable, "store-down", "the server cannot be reached or has closed the connection; check that it runs, and try again"}
 	damaged = &explanation{millrace.ErrInvalid, "store-damaged", "the database is damaged; restore a backup"}
-	missing = &explanation{millrace.ErrInvalid, "no-store", "the database has no store, or tables of another program; use a database of its own"}
+	missing = &explanation{millrace.ErrInvalid, "no-store", "the database has no store, or tables of another program; use a separate database"}
 	noTLS   = &explanation{millrace.ErrUnavailable, "store-tls", "the connection cannot be encrypted as sslmode requires; check the certificate and the name of the server, and sslrootcert in the DSN"}
 	unknown = &explanation{millrace.ErrInvalid, "store-dsn", "the server or a pooler does not know a parameter of the DSN; remove it"}
 	pooler  = &explanation{millrace.ErrInvalid, "store-pooler", "a pooler is between millrace and the server; add default_query_exec_mode=exec to the DSN"}
@@ -45,7 +45,7 @@ var advice = map[string]*explanation{
 	"3D000": {millrace.ErrNotFound, "store-database", "the database does not exist; create it, or name another one"},
 	"40":    busy,
 	"40P01": {millrace.ErrUnavailable, "store-deadlock", "another process changes the same rows: nothing was changed; try again"},
-	"42501": {millrace.ErrForbidden, "store-rights", "the role lacks the right; make it the owner of the database"},
+	"42501": {millrace.ErrForbidden, "store-rights", "the role lacks a privilege; make it the owner of the database"},
 	"42P01": missing,
 	"42P05": pooler,
 	"42P07": missing,

@@ -113,7 +113,7 @@ func Lock(root string) (unlock func(), err error) {
 	case err != nil:
 		return nil, fmt.Errorf("apply: %w", err)
 	case !locked:
-		return nil, millrace.Coded("apply-running", fmt.Errorf("%w: another millrace changes the configuration at the moment; try again when it has finished", millrace.ErrConflict))
+		return nil, millrace.Coded("apply-running", fmt.Errorf("%w: another millrace process is changing the configuration; try again when it has finished", millrace.ErrConflict))
 	}
 	return func() { _ = lock.Close() }, nil
 }
