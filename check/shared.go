@@ -99,9 +99,9 @@ func All[S, E any](list func(S) []E, f func(s S, e E, fail Fail) bool) SiteCheck
 	}
 }
 
-// Applied returns nil if the rule applies, and [ErrNotApplicable] otherwise.
-func Applied(is bool) error {
-	if is {
+// Applied returns nil if applies is true, and [ErrNotApplicable] otherwise.
+func Applied(applies bool) error {
+	if applies {
 		return nil
 	}
 	return ErrNotApplicable

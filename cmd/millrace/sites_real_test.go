@@ -215,7 +215,7 @@ func received(t *testing.T, h *hook) map[string]string {
 	return titles
 }
 
-// delivery is what a receiver has got of a site.
+// delivery is what a receiver has received of a site.
 type delivery struct {
 	latest uint64          // highest number
 	lines  map[string]bool // changes

@@ -52,7 +52,8 @@ type editionState struct {
 	Time  time.Time
 	Pages int
 	// Lag is the time from the last change to its edition. It is zero if this process has published no
-	// edition. Waiting is the age of the oldest unpublished change, or zero if there is none.
+	// edition. Waiting is the age of the oldest unpublished change, or zero if all changes are
+	// published.
 	Lag, Waiting time.Duration
 	// Changes is the number of responses of this process that were coded against an earlier
 	// version, and Saved is the number of bytes saved by that.

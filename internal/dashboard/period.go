@@ -31,7 +31,7 @@ func (d *Dashboard) period(r *http.Request) period {
 	return l
 }
 
-// Label returns the label of the choice of a number of days.
+// Label returns the text of the choice for a number of days, such as "30 days".
 func (l period) Label(days int) string {
 	if days == 1 {
 		return "today"

@@ -15,8 +15,8 @@ import (
 const maxRobots = 512 << 10
 
 // robotsLines returns the lines that the protocols add to a robots.txt. If the text disallows the
-// documents of a protocol, it omits the lines of that protocol, because a comment of ours must not
-// permit what the site disallows.
+// documents of a protocol, it omits the lines of that protocol, because our comment must not permit
+// what the site disallows.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")

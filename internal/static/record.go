@@ -184,7 +184,7 @@ func (b *Build) readNames() error {
 }
 
 // recordLines calls f for the lines of the last record, up to a damaged line. It ignores the
-// damage, because the build compares the bytes of every file anyway.
+// damage, because the build compares the bytes of every file in any case.
 func (b *Build) recordLines(r io.Reader, f func(l *line) error) error {
 	if err := compressedLines(r, f); !errors.Is(err, millrace.ErrInvalid) {
 		return err

@@ -455,7 +455,7 @@ func FuzzRead(f *testing.F) {
 		defer stop()
 		calm := protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 			if len(s.asked) > 50 {
-				stop() // the site may make the reader go on for long
+				stop() // the site may make the reader continue for a long time
 			}
 			return s.RoundTrip(r)
 		})

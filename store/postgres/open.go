@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
-// sqlStore is what the engines with SQL share.
+// sqlStore is the part that the SQL engines share.
 type sqlStore = sqlstore.Store
 
 // Store is a store in one database. Its methods are safe for concurrent use.

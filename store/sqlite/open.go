@@ -33,7 +33,7 @@ type settings struct {
 // readers is the maximum number of read connections. Each has a cache of 2 MB.
 const readers = 4
 
-// sqlStore is what the engines with SQL share.
+// sqlStore is the part that the SQL engines share.
 type sqlStore = sqlstore.Store
 
 // Store is a store in one file. Its methods are safe for concurrent use.
