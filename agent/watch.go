@@ -191,7 +191,7 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 		defer stop()
 		var tasks sync.WaitGroup
 		if urls != nil {
-			if err := w.enlist(ctx, &tasks, urls); err != nil {
+			if err := w.addToFleet(ctx, &tasks, urls); err != nil {
 				stop()
 				tasks.Wait()
 				yield(nil, err)
@@ -215,8 +215,8 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 	}
 }
 
-// enlist adds sites to the fleet, and resumes those that it has.
-func (w *watch) enlist(ctx context.Context, tasks *sync.WaitGroup, urls []string) error {
+// addToFleet adds sites to the fleet, and resumes those that it has.
+func (w *watch) addToFleet(ctx context.Context, tasks *sync.WaitGroup, urls []string) error {
 	var sites []store.FleetSite
 	w.named = []string{}
 	for _, u := range urls {
@@ -229,7 +229,7 @@ func (w *watch) enlist(ctx context.Context, tasks *sync.WaitGroup, urls []string
 			sites = append(sites, store.FleetSite{URL: folder, Unlisted: true})
 		}
 	}
-	_, _, err := w.fleet.Put(ctx, errless(sites))
+	_, _, err := w.fleet.Put(ctx, withoutErrors(sites))
 	if err != nil {
 		return err
 	}
@@ -245,12 +245,12 @@ func (w *watch) enlist(ctx context.Context, tasks *sync.WaitGroup, urls []string
 			early = append(early, store.FleetSite{URL: s.URL, Unlisted: true, Due: next})
 		}
 	}
-	_, _, err = w.fleet.Put(ctx, errless(early))
+	_, _, err = w.fleet.Put(ctx, withoutErrors(early))
 	return err
 }
 
-// errless yields the elements of a list without errors.
-func errless[T any](list []T) iter.Seq2[T, error] {
+// withoutErrors yields the elements of a list without errors.
+func withoutErrors[T any](list []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, v := range list {
 			if !yield(v, nil) {

@@ -210,7 +210,7 @@ func TestFleetFair(t *testing.T) {
 		for i := range many {
 			many[i].URL = fmt.Sprintf("%sfolder%d/", f.net.URL(0), i)
 		}
-		if _, _, err := f.store.Fleet().Put(t.Context(), errless(many)); err != nil {
+		if _, _, err := f.store.Fleet().Put(t.Context(), withoutErrors(many)); err != nil {
 			t.Fatal(err)
 		}
 		stop := f.start(&worker{})
@@ -235,7 +235,7 @@ func TestFleetRetention(t *testing.T) {
 		f := newFleetTest(t, 3, 0, time.Hour, nil)
 		defer f.net.Close()
 		for i, labels := range [][]string{nil, {"short"}, {"short", "long"}} {
-			if _, _, err := f.store.Fleet().Put(t.Context(), errless([]store.FleetSite{{URL: f.net.URL(i), Labels: labels}})); err != nil {
+			if _, _, err := f.store.Fleet().Put(t.Context(), withoutErrors([]store.FleetSite{{URL: f.net.URL(i), Labels: labels}})); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -47,7 +47,7 @@ func newFleetTest(t *testing.T, hosts, shared int, interval time.Duration, o *st
 	for i := range hosts {
 		sites = append(sites, store.FleetSite{URL: f.net.URL(i)})
 	}
-	if _, _, err := f.store.Fleet().Put(t.Context(), errless(sites)); err != nil {
+	if _, _, err := f.store.Fleet().Put(t.Context(), withoutErrors(sites)); err != nil {
 		t.Fatal(err)
 	}
 	return f

@@ -95,7 +95,7 @@ func TestFleetRemove(t *testing.T) {
 		if n := pages(t, f.store, f.net.URL(1)); n != fleetnet.Pages {
 			t.Errorf("another site has %d pages", n)
 		}
-		if _, _, err := fleet.Put(t.Context(), errless([]store.FleetSite{{URL: name}})); err != nil {
+		if _, _, err := fleet.Put(t.Context(), withoutErrors([]store.FleetSite{{URL: name}})); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Minute)
@@ -218,7 +218,7 @@ func TestSharedStream(t *testing.T) {
 	hints := make(chan string, 10)
 	w.fleet = hintedFleet{fleet, hints}
 	sites := []store.FleetSite{{URL: srv.URL + "/a/"}, {URL: srv.URL + "/b/"}}
-	if _, _, err := fleet.Put(t.Context(), errless(sites)); err != nil {
+	if _, _, err := fleet.Put(t.Context(), withoutErrors(sites)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -271,7 +271,7 @@ func TestUnfollow(t *testing.T) {
 	for _, name := range []string{"kept", "paused", "removed", "removing"} {
 		sites = append(sites, store.FleetSite{URL: "https://" + name + ".example/"})
 	}
-	if _, _, err := fleet.Put(t.Context(), errless(sites)); err != nil {
+	if _, _, err := fleet.Put(t.Context(), withoutErrors(sites)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -41,9 +41,9 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 			}
 		}
 	}
-	for i := range m.things {
-		if m.things[i].isArticle() && !m.foreign || m.things[i].is("*Page") {
-			add("json-ld author", texts(m.things[i].values["author"])...)
+	for i := range m.ldObjects {
+		if m.ldObjects[i].isArticle() && !m.foreign || m.ldObjects[i].is("*Page") {
+			add("json-ld author", texts(m.ldObjects[i].values["author"])...)
 			if len(names) > 0 {
 				return names, source
 			}
@@ -83,14 +83,14 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 
 // isFirm reports whether a name, reduced to letters, is the name of the site or of a publisher.
 func (m *meta) isFirm(name string) bool {
-	return name == letters(m.siteName()) || slices.ContainsFunc(m.things, func(t thing) bool {
+	return name == letters(m.siteName()) || slices.ContainsFunc(m.ldObjects, func(t ldObject) bool {
 		author := inner(t.values["author"])
-		return letters(t.text("publisher")) == name || t.is(firms...) && letters(t.text("name")) == name || author.is(firms...) && letters(author.text("name")) == name
+		return letters(t.text("publisher")) == name || t.is(organizationTypes...) && letters(t.text("name")) == name || author.is(organizationTypes...) && letters(author.text("name")) == name
 	})
 }
 
-// firms are the types of JSON-LD for companies and the like.
-var firms = []string{"*Organization", "Corporation", "LocalBusiness"}
+// organizationTypes are the types of JSON-LD for companies and the like.
+var organizationTypes = []string{"*Organization", "Corporation", "LocalBusiness"}
 
 func firstText(v any) string {
 	if l := texts(v); len(l) > 0 {

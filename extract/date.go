@@ -88,8 +88,8 @@ func inUTC(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 
 // declaredDate returns the date that the page's metadata declares. If sure is set, it returns only
 // a date of an article, because generators date home pages and documentation by their build time.
 func (m *meta) declaredDate(key string, names []string, sure bool) claim {
-	for i := range m.things {
-		t := &m.things[i]
+	for i := range m.ldObjects {
+		t := &m.ldObjects[i]
 		if r := rank(t); r == 1 || r > 2 || r == 0 && m.foreign || r > 0 && sure {
 			continue
 		}

@@ -182,7 +182,7 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, 
 	if err != nil {
 		return nil, nil, err
 	}
-	unstream(text, doc)
+	placeStreamed(text, doc)
 	wanted := o.Rules.prepare(doc)
 	c, err := collect(ctx, doc, nil)
 	if err != nil {

@@ -18,8 +18,8 @@ var generators = map[millrace.PageKind]string{
 // guessKind returns the kind that the page declares by its metadata, its generator or its
 // address, or "".
 func (m *meta) guessKind() millrace.PageKind {
-	for i := range m.things {
-		t := &m.things[i]
+	for i := range m.ldObjects {
+		t := &m.ldObjects[i]
 		switch {
 		case t.is("DiscussionForumPosting", "QAPage", "Question"):
 			return millrace.Forum

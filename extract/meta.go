@@ -15,15 +15,15 @@ import (
 
 // meta reads all fields except the content.
 type meta struct {
-	c      *collected
-	url    *url.URL // URL of the page
-	base   *url.URL // base URL of references
-	own    string   // page URL as given, regardless of a base element
-	page   *millrace.Page
-	res    *Result
-	wanted []bool              // result of Rules.prepare
-	named  map[string][]string // contents of meta elements by name or property in lower case
-	things []thing             // JSON-LD objects; those that are probably about the page come first
+	c         *collected
+	url       *url.URL // URL of the page
+	base      *url.URL // base URL of references
+	own       string   // page URL as given, regardless of a base element
+	page      *millrace.Page
+	res       *Result
+	wanted    []bool              // result of Rules.prepare
+	named     map[string][]string // contents of meta elements by name or property in lower case
+	ldObjects []ldObject          // JSON-LD objects; those that are probably about the page come first
 	// foreign reports whether the articles in the JSON-LD are other pages; see ownThings.
 	foreign  bool
 	list     evidence          // evidence that the page is only a list of other pages
@@ -63,9 +63,9 @@ func (m *meta) read() {
 		}
 	}
 	m.page.Schema = schemas(m.c.jsons)
-	m.things = things(m.page.Schema)
-	slices.SortStableFunc(m.things, func(a, b thing) int { return rank(&a) - rank(&b) })
-	m.things = m.ownThings()
+	m.ldObjects = ldObjects(m.page.Schema)
+	slices.SortStableFunc(m.ldObjects, func(a, b ldObject) int { return rank(&a) - rank(&b) })
+	m.ldObjects = m.ownThings()
 	m.page.Known, m.page.Detail = known, millrace.DetailBlocks
 	if len(m.page.Schema) > 0 {
 		m.res.Sources["schema"] = "json-ld"
@@ -85,33 +85,33 @@ func (m *meta) read() {
 // ownThings moves the article that is the page itself to the front, if the page declares several;
 // the other articles are pages that it links to. If the page declares many articles and is none of
 // them, they describe a list.
-func (m *meta) ownThings() []thing {
+func (m *meta) ownThings() []ldObject {
 	articles := 0
-	for articles < len(m.things) && rank(&m.things[articles]) == 0 {
+	for articles < len(m.ldObjects) && rank(&m.ldObjects[articles]) == 0 {
 		articles++
 	}
 	if articles < 2 {
-		return m.things
+		return m.ldObjects
 	}
 	og, head := letters(m.firstNamed("og:title")), letters(m.c.title)
-	for i := range m.things[:articles] {
-		t := &m.things[i]
+	for i := range m.ldObjects[:articles] {
+		t := &m.ldObjects[i]
 		name := letters(cmp.Or(t.text("headline"), t.text("name")))
 		if len(name) > 8 && (name == og || strings.HasPrefix(head, name)) || m.res.Canonical != "" && (t.text("url") == m.res.Canonical || t.text("mainEntityOfPage") == m.res.Canonical) {
-			own := m.things[i]
-			copy(m.things[1:i+1], m.things[:i])
-			m.things[0] = own
-			return m.things
+			own := m.ldObjects[i]
+			copy(m.ldObjects[1:i+1], m.ldObjects[:i])
+			m.ldObjects[0] = own
+			return m.ldObjects
 		}
 	}
 	if articles > 3 {
 		m.foreign = true
 	}
-	return m.things
+	return m.ldObjects
 }
 
 // rank orders JSON-LD objects by the probability that they are about the page itself.
-func rank(t *thing) int {
+func rank(t *ldObject) int {
 	switch {
 	case t.isArticle():
 		return 0
@@ -137,11 +137,11 @@ func (m *meta) first(field string, places ...string) string {
 			}
 			continue
 		}
-		for i := range m.things {
-			if rank(&m.things[i]) > 2 {
+		for i := range m.ldObjects {
+			if rank(&m.ldObjects[i]) > 2 {
 				continue
 			}
-			if v := withoutTags(m.things[i].text(key)); v != "" && !isTemplate(v) && !(m.foreign && rank(&m.things[i]) == 0) {
+			if v := withoutTags(m.ldObjects[i].text(key)); v != "" && !isTemplate(v) && !(m.foreign && rank(&m.ldObjects[i]) == 0) {
 				m.res.Sources[field] = p
 				return v
 			}
@@ -179,9 +179,9 @@ func (m *meta) tags() {
 		}
 	}
 	add("meta article:tag", m.named["article:tag"]...)
-	for i := range m.things {
-		if rank(&m.things[i]) < 3 {
-			add("json-ld keywords", texts(m.things[i].values["keywords"])...)
+	for i := range m.ldObjects {
+		if rank(&m.ldObjects[i]) < 3 {
+			add("json-ld keywords", texts(m.ldObjects[i].values["keywords"])...)
 		}
 	}
 	if source == "" {

@@ -33,8 +33,8 @@ func (m *meta) section() string {
 		m.res.Sources["section"] = source
 		return s
 	}
-	for i := range m.things {
-		for _, t := range []thing{m.things[i], inner(m.things[i].values["breadcrumb"])} {
+	for i := range m.ldObjects {
+		for _, t := range []ldObject{m.ldObjects[i], inner(m.ldObjects[i].values["breadcrumb"])} {
 			if s := m.parent(t.crumbs()); s != "" {
 				return found("json-ld breadcrumb", s)
 			}
@@ -47,13 +47,13 @@ func (m *meta) section() string {
 }
 
 // inner returns an object that is a property of another object.
-func inner(v any) thing {
+func inner(v any) ldObject {
 	values, _ := v.(map[string]any)
-	return thing{types: texts(values["@type"]), values: values}
+	return ldObject{types: texts(values["@type"]), values: values}
 }
 
 // crumbs reads a BreadcrumbList of JSON-LD.
-func (t *thing) crumbs() []crumb {
+func (t *ldObject) crumbs() []crumb {
 	list, _ := t.values["itemListElement"].([]any)
 	if !t.is("BreadcrumbList") || len(list) > maxCrumbs {
 		return nil

@@ -154,27 +154,27 @@ func trimScript(s string) string {
 	return s
 }
 
-// thing is a parsed JSON-LD object.
-type thing struct {
+// ldObject is a parsed JSON-LD object.
+type ldObject struct {
 	types  []string
 	values map[string]any
 }
 
-func things(raws []json.RawMessage) []thing {
-	var out []thing
+func ldObjects(raws []json.RawMessage) []ldObject {
+	var out []ldObject
 	for _, raw := range raws {
 		var v map[string]any
 		if json.Unmarshal(raw, &v) == nil {
-			out = append(out, thing{types: texts(v["@type"]), values: v})
+			out = append(out, ldObject{types: texts(v["@type"]), values: v})
 			if main, ok := v["mainEntity"].(map[string]any); ok {
-				out = append(out, thing{types: texts(main["@type"]), values: main})
+				out = append(out, ldObject{types: texts(main["@type"]), values: main})
 			}
 		}
 	}
 	return out
 }
 
-func (t *thing) is(suffixes ...string) bool {
+func (t *ldObject) is(suffixes ...string) bool {
 	for _, typ := range t.types {
 		typ = typ[strings.LastIndexAny(typ, "/:#")+1:]
 		for _, s := range suffixes {
@@ -186,11 +186,11 @@ func (t *thing) is(suffixes ...string) bool {
 	return false
 }
 
-func (t *thing) isArticle() bool {
+func (t *ldObject) isArticle() bool {
 	return t.is("*Article", "*Posting", "Report", "Review", "Recipe", "HowTo", "LiveBlogPosting", "Question")
 }
 
-func (t *thing) text(key string) string {
+func (t *ldObject) text(key string) string {
 	if l := texts(t.values[key]); len(l) > 0 {
 		return l[0]
 	}

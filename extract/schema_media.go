@@ -20,7 +20,7 @@ const (
 
 // recording is the JSON-LD of a video or an audio recording.
 type recording struct {
-	thing
+	ldObject
 	content, embed, page string // absolute URLs; "" = unknown
 	audio                bool
 }
@@ -29,7 +29,7 @@ type recording struct {
 // only scripts would show.
 func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 	var found []*recording
-	for _, t := range m.things {
+	for _, t := range m.ldObjects {
 		found = m.recordings(found, t, 0)
 	}
 	if len(found) == 0 {
@@ -74,7 +74,7 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 
 // recordings collects the JSON-LD objects of recordings: those of the page, and those of an
 // article.
-func (m *meta) recordings(out []*recording, t thing, depth int) []*recording {
+func (m *meta) recordings(out []*recording, t ldObject, depth int) []*recording {
 	if depth > 2 || len(out) >= maxMedia {
 		return out
 	}
@@ -82,14 +82,14 @@ func (m *meta) recordings(out []*recording, t thing, depth int) []*recording {
 		for _, key := range keys {
 			for _, v := range list(t.values[key]) {
 				if o, ok := v.(map[string]any); ok {
-					out = m.recordings(out, thing{types: texts(o["@type"]), values: o}, depth+1)
+					out = m.recordings(out, ldObject{types: texts(o["@type"]), values: o}, depth+1)
 				}
 			}
 		}
 	}
 	switch {
 	case t.is("VideoObject", "AudioObject", "MusicRecording"):
-		r := &recording{thing: t, audio: !t.is("VideoObject")}
+		r := &recording{ldObject: t, audio: !t.is("VideoObject")}
 		r.content, r.embed, r.page = m.absolute(t.text("contentUrl")), m.absolute(t.text("embedUrl")), m.absolute(t.text("url"))
 		if r.content+r.embed+r.page != "" && len(out) < maxMedia {
 			out = append(out, r)
@@ -310,7 +310,7 @@ func chapters(v any) []millrace.Chapter {
 		if !ok || len(out) == maxChapters {
 			continue
 		}
-		t := thing{types: texts(clip["@type"]), values: clip}
+		t := ldObject{types: texts(clip["@type"]), values: clip}
 		at, timed := clip["startOffset"].(float64)
 		if s, ok := clip["startOffset"].(string); ok {
 			n, err := strconv.ParseFloat(s, 64)

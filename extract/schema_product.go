@@ -51,10 +51,10 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 
 // ownProduct returns the product that the page is about, or nil if the page declares no product or
 // several.
-func (m *meta) ownProduct() *thing {
-	var own *thing
-	for i := range m.things {
-		if t := &m.things[i]; t.is("Product", "ProductGroup") {
+func (m *meta) ownProduct() *ldObject {
+	var own *ldObject
+	for i := range m.ldObjects {
+		if t := &m.ldObjects[i]; t.is("Product", "ProductGroup") {
 			if own != nil && own.text("name") != t.text("name") {
 				return nil
 			}

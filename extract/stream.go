@@ -12,7 +12,7 @@ import (
 // maxStreamed is the maximum number of streamed parts that are moved.
 const maxStreamed = 2000
 
-// unstream moves streamed parts to their places. React sends the slow parts of a page after the
+// placeStreamed moves streamed parts to their places. React sends the slow parts of a page after the
 // rest, in hidden elements with the ids S:0, S:1 and so on. Scripts then replace template elements
 // by them:
 //
@@ -20,7 +20,7 @@ const maxStreamed = 2000
 //	<div hidden id="S:0">text</div><script>$RC("B:0","S:0")</script>
 //
 // $RC replaces everything up to the comment that ends the placeholder, $RS only the template.
-func unstream(text []byte, doc *html.Node) {
+func placeStreamed(text []byte, doc *html.Node) {
 	if !bytes.Contains(text, []byte("$R")) {
 		return
 	}

@@ -20,9 +20,9 @@ func (m *meta) title() {
 	}
 	site := m.siteName()
 	claims := []string{head, og}
-	for i := range m.things {
-		if rank(&m.things[i]) < 2 && len(claims) < 20 {
-			claims = append(claims, m.things[i].text("headline"), m.things[i].text("name"))
+	for i := range m.ldObjects {
+		if rank(&m.ldObjects[i]) < 2 && len(claims) < 20 {
+			claims = append(claims, m.ldObjects[i].text("headline"), m.ldObjects[i].text("name"))
 		}
 	}
 	short := withoutSite(head, site)
@@ -128,8 +128,8 @@ func (m *meta) siteName() string {
 
 // thingName returns the first name of a JSON-LD object of one of the types.
 func (m *meta) thingName(types ...string) string {
-	for i := range m.things {
-		if name := m.things[i].text("name"); name != "" && m.things[i].is(types...) {
+	for i := range m.ldObjects {
+		if name := m.ldObjects[i].text("name"); name != "" && m.ldObjects[i].is(types...) {
 			return name
 		}
 	}

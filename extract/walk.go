@@ -43,7 +43,7 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 	w := &walker{ctx: ctx, c: c, l: l, base: base, pageURL: pageURL}
 	w.notes = findNotes(c, l.root)
 	for a := range w.notes.refs {
-		unbracket(a)
+		trimBrackets(a)
 	}
 	w.findLabels()
 	w.out = make([]millrace.Block, 0, l.countBlocks()+8)

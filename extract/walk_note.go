@@ -91,8 +91,8 @@ func findNotes(c *collected, root *html.Node) notes {
 	return found
 }
 
-// unbracket removes the brackets around a reference, because the output adds its own.
-func unbracket(a *html.Node) {
+// trimBrackets removes the brackets around a reference, because the output adds its own.
+func trimBrackets(a *html.Node) {
 	before, after := a.PrevSibling, a.NextSibling
 	if before != nil && after != nil && before.Type == html.TextNode && after.Type == html.TextNode &&
 		strings.HasSuffix(before.Data, "[") && strings.HasPrefix(after.Data, "]") {

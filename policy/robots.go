@@ -18,9 +18,9 @@ import (
 // site's own lines stay unchanged unless the policy is stricter:
 //
 //   - every group contains the usage rules, because a crawler reads only one group;
-//   - crawlers for refused purposes have one group, which blocks everything, and are removed from all
-//     other groups, because a rule that allows takes precedence over another one of equal length
-//     (RFC 9309, section 2.2.2);
+//   - crawlers for refused purposes have one group, which blocks everything, and are removed from
+//     all other groups, because a rule that allows takes precedence over another one of equal
+//     length (RFC 9309, section 2.2.2);
 //   - a group's own usage rules and delays stay if they are stricter.
 type Robots struct {
 	says    preferences

@@ -34,8 +34,8 @@ type publishFlags struct {
 	Web webPublishing `embed:""`
 }
 
-// hideable lists the kinds of pages that --hide-kinds accepts.
-var hideable = []millrace.PageKind{
+// hideableKinds lists the kinds of pages that --hide-kinds accepts.
+var hideableKinds = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product,
 	millrace.Listing, millrace.Collection, millrace.Archive,
 }
@@ -54,8 +54,8 @@ func (c *publishFlags) validate() error {
 		}
 	}
 	for _, kind := range c.HideKinds {
-		if !slices.Contains(hideable, millrace.PageKind(kind)) {
-			return usageError(fmt.Sprintf("--hide-kinds: unknown kind %q; use one of %q", kind, hideable))
+		if !slices.Contains(hideableKinds, millrace.PageKind(kind)) {
+			return usageError(fmt.Sprintf("--hide-kinds: unknown kind %q; use one of %q", kind, hideableKinds))
 		}
 	}
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())

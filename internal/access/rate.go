@@ -120,10 +120,10 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 
 // take counts a request if it is allowed. Otherwise, take counts nothing, and wait is the time
 // until the next request.
-func (l *limits) take(q *quota, c Client) (is standing, wait time.Duration) {
+func (l *limits) take(q *quota, c Client) (is remainingQuota, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
-	is = standing{q: q, bucket: one, full: until(one, now, one.Burst())}
+	is = remainingQuota{q: q, bucket: one, full: until(one, now, one.Burst())}
 	if wait = until(one, now, 1); wait > 0 {
 		return is, wait
 	}
@@ -188,8 +188,8 @@ func (q *Request) Charge() error {
 // count counts one request against a quota.
 func (q *Request) count(of *quota, c Client) error {
 	is, wait := q.guard.limits.take(of, c)
-	if q.counts < len(q.standings) {
-		q.standings[q.counts] = is
+	if q.counts < len(q.remainingQuotas) {
+		q.remainingQuotas[q.counts] = is
 		q.counts++
 	}
 	if wait > 0 {
@@ -198,8 +198,8 @@ func (q *Request) count(of *quota, c Client) error {
 	return nil
 }
 
-// standing is the remaining quota of a client, and the time until it is full.
-type standing struct {
+// remainingQuota is the remaining quota of a client, and the time until it is full.
+type remainingQuota struct {
 	q      *quota
 	bucket *rate.Limiter
 	left   int64 // requests allowed now
@@ -214,7 +214,7 @@ func (q *Request) SetRateLimit(h http.Header) {
 		return
 	}
 	policies, limits := make([]string, q.counts), make([]string, q.counts)
-	for i, c := range q.standings[:q.counts] {
+	for i, c := range q.remainingQuotas[:q.counts] {
 		policies[i] = c.q.policy(c.bucket)
 		limits[i] = `"` + c.q.name + `";r=` + strconv.FormatInt(c.left, 10) + ";t=" + strconv.FormatInt(int64((c.full+time.Second-1)/time.Second), 10)
 	}

@@ -134,20 +134,20 @@ type Request struct {
 	r     *http.Request
 	Owned bool // sent by the owner: not limited, not recorded
 
-	asked      bool // key and keyErr are set
-	charged    bool // counted against the content limit
-	key        *store.Key
-	keyErr     error
-	began      time.Time // start of its turn; zero = none
-	inside     bool      // the request holds a slot
-	crowded    func()    // releases a slot of crowd; nil = none
-	located    bool      // address is set
-	address    netip.Addr
-	identified bool // id is set
-	id         Identity
-	paced      bool // the body is sent slowly
-	standings  [2]standing
-	counts     int // number of standings in use
+	asked           bool // key and keyErr are set
+	charged         bool // counted against the content limit
+	key             *store.Key
+	keyErr          error
+	began           time.Time // start of its turn; zero = none
+	inside          bool      // the request holds a slot
+	crowded         func()    // releases a slot of crowd; nil = none
+	located         bool      // address is set
+	address         netip.Addr
+	identified      bool // id is set
+	id              Identity
+	paced           bool // the body is sent slowly
+	remainingQuotas [2]remainingQuota
+	counts          int // number of remainingQuotas in use
 }
 
 // Request returns a new request.

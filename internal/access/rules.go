@@ -279,14 +279,14 @@ func (q *Request) Bot() error {
 	if at.Action == PaymentRequired {
 		e.Detail = "this site requires payment from "
 	}
-	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Identification == bots.Forged && at == g.botRules.bots {
+	if e.Detail += describeBots(id, at); at.Name == ClassUnverified || id.Identification == bots.Forged && at == g.botRules.bots {
 		e.Detail += "; sign your requests, or use an address that your operator publishes"
 	}
 	return e
 }
 
-// whom describes the bots of a rule in words.
-func whom(id Identity, at *rule) string {
+// describeBots describes the bots of a rule in words.
+func describeBots(id Identity, at *rule) string {
 	switch name := strings.ToLower(at.Name); {
 	case name == ClassBots:
 		return "bots"

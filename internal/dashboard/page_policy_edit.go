@@ -103,7 +103,7 @@ func (e *policyEdit) typed(form url.Values) {
 	again := func(switches []policySwitch, prefix string) {
 		for i, s := range switches {
 			if form.Has(prefix + s.Name) {
-				switches[i] = newSwitch(s.Name, s.Label, form.Get(prefix+s.Name), unchosen(s.Choices)...)
+				switches[i] = newSwitch(s.Name, s.Label, form.Get(prefix+s.Name), withoutSelection(s.Choices)...)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func (e *policyEdit) typed(form url.Values) {
 	e.Actions = newSwitch("", "", form.Get("action"), e.Actions...).Choices
 }
 
-// unchosen returns the choices without a selection.
-func unchosen(choices []choice) []choice {
+// withoutSelection returns the choices without a selection.
+func withoutSelection(choices []choice) []choice {
 	choices = slices.Clone(choices)
 	for i := range choices {
 		choices[i].Here = false

@@ -74,7 +74,7 @@ func (doc Names) Wanting(base, name string) (identities []string, n int) {
 			return nil, 0
 		}
 	}
-	identities = claimants(dir, query)
+	identities = pagesNamed(dir, query)
 	// A name with a dot in its last segment is a file more often than a folder.
 	if _, last := cutLast(dir); len(identities) > 1 && !strings.Contains(last, ".") {
 		identities[0], identities[1] = identities[1], identities[0]
@@ -84,9 +84,9 @@ func (doc Names) Wanting(base, name string) (identities []string, n int) {
 	}), n
 }
 
-// claimants returns the identities of all pages that map to the name with a folder and a query, in
+// pagesNamed returns the identities of all pages that map to the name with a folder and a query, in
 // order of priority.
-func claimants(dir, query string) []string {
+func pagesNamed(dir, query string) []string {
 	path := dir
 	if parent, last := cutLast(dir); tildes(last) > 1 {
 		path = parent + "/" + last[1:]
@@ -114,7 +114,7 @@ func claimants(dir, query string) []string {
 // document has priority over all others.
 func (doc Names) Rivals(pagePath string) (before, after []string) {
 	dir, query := wanted(pagePath)
-	all := claimants(dir, query)
+	all := pagesNamed(dir, query)
 	i := slices.Index(all, pagePath)
 	if i < 0 {
 		return nil, nil // the path is not canonical, so the page has no name
@@ -125,7 +125,7 @@ func (doc Names) Rivals(pagePath string) (before, after []string) {
 	if path, query := CutQuery(pagePath); strings.HasPrefix(path, "/") {
 		if taken, ok := strings.CutSuffix(path, string(doc)); ok {
 			if _, last := cutLast(taken); tildes(last) != 1 {
-				after = append(after, claimants(taken, query)...)
+				after = append(after, pagesNamed(taken, query)...)
 			}
 		}
 	}

@@ -152,13 +152,13 @@ func (s *Server) touch(ctx context.Context, m, but *manifest, f func(name string
 }
 
 // collect deletes artifacts that no manifest of the store names: superseded ones after the grace
-// period, and others after unknownFor. retired is the manifest that was just superseded, or nil. The
-// grace period of its artifacts begins now. Another configuration may still be served by other
+// period, and others after unknownFor. replaced is the manifest that was just superseded, or nil.
+// The grace period of its artifacts begins now. Another configuration may still be served by other
 // processes.
-func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) error {
+func (s *Server) collect(ctx context.Context, replaced *manifest, now time.Time) error {
 	ed := s.current.Load()
-	if retired != nil && !retired.foreign {
-		err := s.touch(ctx, retired, ed.manifest, func(name string) error {
+	if replaced != nil && !replaced.foreign {
+		err := s.touch(ctx, replaced, ed.manifest, func(name string) error {
 			info, err := s.artifacts.Stat(ctx, name)
 			s.superseded[name] = superseded{now, info.Modified}
 			return err

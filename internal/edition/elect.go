@@ -25,8 +25,8 @@ func (s *Server) Builder() bool { return s.term.Load() != nil }
 // elect makes this process the builder while it holds the lease, until the context ends.
 func (s *Server) elect(ctx context.Context) {
 	for ctx.Err() == nil {
-		terms, resign := context.WithCancelCause(ctx)
-		s.terms.Store(&resign)
+		terms, endTerm := context.WithCancelCause(ctx)
+		s.terms.Store(&endTerm)
 		key := sha256.Sum256([]byte(s.key))
 		name := fmt.Sprintf("%s by %x", (*s.publication.Load()).Name(), key[:4])
 		lease.Keep(terms, s.from.Store.Leases(), name, s.log, func(ctx context.Context) {
@@ -46,7 +46,7 @@ func (s *Server) elect(ctx context.Context) {
 			case <-time.After(retryEvery):
 			}
 		}
-		resign(nil)
+		endTerm(nil)
 	}
 }
 
@@ -54,11 +54,11 @@ func (s *Server) elect(ctx context.Context) {
 // process may succeed.
 var errResigned = errors.New("resigned")
 
-// resign ends the term of this process, or its wait for one. The process then waits for another
+// endTerm ends the term of this process, or its wait for one. The process then waits for another
 // term.
-func (s *Server) resign(cause error) {
-	if resign := s.terms.Load(); resign != nil {
-		(*resign)(cause)
+func (s *Server) endTerm(cause error) {
+	if endTerm := s.terms.Load(); endTerm != nil {
+		(*endTerm)(cause)
 	}
 }
 

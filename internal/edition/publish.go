@@ -86,7 +86,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		if again, err = s.from.Reopen(ctx); err == nil {
 			s.publication.Store(&again)
 			s.publishedCursor = ""
-			s.resign(nil) // the name of the lease contains the generation
+			s.endTerm(nil) // the name of the lease contains the generation
 			view, stored, err = again.Published(ctx)
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Server) Run(ctx context.Context) {
 				level := slog.LevelInfo
 				if pause = min(pause, maxRetry); !conflict || lost {
 					level, pause = slog.LevelError, max(pause, retryEvery)
-					s.resign(errResigned)
+					s.endTerm(errResigned)
 				}
 				lost = conflict
 				s.log.Log(ctx, level, "could not publish; trying again", "err", err)

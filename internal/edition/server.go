@@ -121,7 +121,7 @@ type Server struct {
 
 	publication atomic.Pointer[store.Publication]
 	term        atomic.Pointer[context.Context]         // ends with the lease of the builder; nil = another process is the builder
-	terms       atomic.Pointer[context.CancelCauseFunc] // ends the term, or the wait for one; see resign
+	terms       atomic.Pointer[context.CancelCauseFunc] // ends the term, or the wait for one; see endTerm
 
 	artifacts artifact.Store
 	damaged   atomic.Bool // an artifact could not be read

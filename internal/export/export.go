@@ -67,8 +67,8 @@ func each(ctx context.Context, sites []Site, bodies bool, o *Options, f func(ent
 	return nil
 }
 
-// sound returns a page without invalid raw JSON.
-func sound(p *millrace.Page) *millrace.Page {
+// withoutInvalidJSON returns a page without invalid raw JSON.
+func withoutInvalidJSON(p *millrace.Page) *millrace.Page {
 	bad := func(m json.RawMessage) bool { return !json.Valid(m) }
 	extra := false
 	for _, m := range p.Extra {

@@ -35,7 +35,7 @@ func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, 
 			of, terms = e.site, policy.Statements(e.site.Terms)
 		}
 		c.Pages++
-		p := sound(e.page)
+		p := withoutInvalidJSON(e.page)
 		return enc.Encode(line{Page: p, Text: p.Text(), Site: e.base, Revision: p.Version, Terms: terms})
 	})
 	if err == nil {
@@ -73,7 +73,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 		switch {
 		case p != nil:
 			c.Pages++
-			p = sound(p)
+			p = withoutInvalidJSON(p)
 			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
 		case ch.Kind != millrace.KindCheckpoint && !ch.New: // skip pages that were added and deleted in between
 			c.Removed++

@@ -113,7 +113,7 @@ func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table
 				all = b
 			}
 		}
-		p := sound(e.page)
+		p := withoutInvalidJSON(e.page)
 		row, err := pageOf(e.base, p, m, all)
 		if err != nil {
 			return err

@@ -90,7 +90,7 @@ func clientOf(t http.RoundTripper) *Client {
 	switch t := t.(type) {
 	case *Client:
 		return t
-	case unruled:
+	case robotsTransport:
 		return t.c
 	case keyed:
 		return clientOf(t.next)

@@ -116,7 +116,7 @@ func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 // transport is a [Client], with or without keys. Otherwise it fetches the file without a
 // cache, for the product "millrace".
 func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, error) {
-	if c := beneath(client); c != nil {
+	if c := innerClient(client); c != nil {
 		return c.Robots(ctx, u)
 	}
 	if err := checkURL(u); err != nil {
@@ -132,7 +132,7 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 // RecentRobots acts like [RobotsOf], but uses a copy no older than age if the file can be fetched.
 func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time.Duration) (*Robots, error) {
 	robots, err := RobotsOf(ctx, client, u)
-	c := beneath(client)
+	c := innerClient(client)
 	if err != nil || c == nil || !c.robots.expire(origin(u), age) {
 		return robots, err
 	}
@@ -142,12 +142,12 @@ func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time
 // IgnoresRobots reports whether client ignores robots.txt: its transport is a [Client] with
 // Options.IgnoreRobots.
 func IgnoresRobots(client *http.Client) bool {
-	c := beneath(client)
+	c := innerClient(client)
 	return c != nil && c.ignoreRobots
 }
 
-// beneath returns the [Client] below keys and any [Wrapper] of client, or nil.
-func beneath(client *http.Client) *Client {
+// innerClient returns the [Client] below keys and any [Wrapper] of client, or nil.
+func innerClient(client *http.Client) *Client {
 	next := client.Transport
 	for {
 		switch t := next.(type) {
@@ -281,7 +281,7 @@ func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e ro
 			}
 		}
 	}
-	client := &http.Client{Transport: unruled{c}}
+	client := &http.Client{Transport: robotsTransport{c}}
 	rec, err := askRobots(ctx, client, robotsFile(u), e.rec.validators())
 	now = time.Now()
 	switch {

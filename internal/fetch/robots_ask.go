@@ -40,11 +40,11 @@ func (r *robotsRecord) validators() Validators {
 	return r.Validators
 }
 
-// unruled is the transport of requests for robots.txt itself, including their redirects. It reads
-// only the beginning of a large file.
-type unruled struct{ c *Client }
+// robotsTransport is the transport of requests for robots.txt itself, including their redirects. It
+// reads only the beginning of a large file.
+type robotsTransport struct{ c *Client }
 
-func (u unruled) RoundTrip(req *http.Request) (*http.Response, error) {
+func (u robotsTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64}, u.c.timeout, nil)
 }
 

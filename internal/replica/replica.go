@@ -19,8 +19,8 @@ import (
 
 // A process that has sent no heartbeat for its lifetime is no longer counted.
 const (
-	beat     = 10 * time.Second
-	lifetime = 3 * beat
+	heartbeat = 10 * time.Second
+	lifetime  = 3 * heartbeat
 )
 
 // Process describes a process.
@@ -72,14 +72,14 @@ func (r *Replicas) clock(ctx context.Context) (time.Time, error) {
 func (r *Replicas) Run(ctx context.Context) {
 	failing := false
 	for ctx.Err() == nil {
-		err := r.beat(ctx)
+		err := r.heartbeat(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "could not record that this process runs; using the last number of replicas", "replicas", r.Count(), "err", err)
 		}
 		failing = err != nil
 		select {
 		case <-ctx.Done():
-		case <-time.After(beat):
+		case <-time.After(heartbeat):
 		}
 	}
 	// If this fails, other processes count this one until its lifetime ends.
@@ -89,8 +89,8 @@ func (r *Replicas) Run(ctx context.Context) {
 	})
 }
 
-// beat records this process, and removes the processes that no longer run.
-func (r *Replicas) beat(ctx context.Context) error {
+// heartbeat records this process, and removes the processes that no longer run.
+func (r *Replicas) heartbeat(ctx context.Context) error {
 	now, err := r.clock(ctx)
 	if err != nil {
 		return err

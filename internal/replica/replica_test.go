@@ -50,7 +50,7 @@ func TestCount(t *testing.T) {
 		st := memory.New(nil)
 		want := func(n int, all ...process) {
 			t.Helper()
-			time.Sleep(beat + time.Second)
+			time.Sleep(heartbeat + time.Second)
 			for _, p := range all {
 				if got := p.Count(); got != n {
 					t.Errorf("process %s counts %d, want %d", p.self.Name, got, n)
@@ -62,7 +62,7 @@ func TestCount(t *testing.T) {
 		b := start(t, st, "1", func() bool { return true })
 		c := start(t, st, "2", never)
 		other := create(t, st, "https://www.example.org/", "1", never)
-		if err := other.beat(t.Context()); err != nil {
+		if err := other.heartbeat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want(3, a, b, c)
@@ -74,7 +74,7 @@ func TestCount(t *testing.T) {
 			if p.Builder {
 				builders++
 			}
-			if p.Name == "" || time.Since(p.Started) < beat || time.Since(p.Seen) > beat {
+			if p.Name == "" || time.Since(p.Started) < heartbeat || time.Since(p.Seen) > heartbeat {
 				t.Errorf("%+v", p)
 			}
 		}
@@ -84,7 +84,7 @@ func TestCount(t *testing.T) {
 		c.end()
 		want(2, a, b)
 		// A killed process is counted until its lifetime ends.
-		if err := create(t, st, "https://www.example.com/", "1", never).beat(t.Context()); err != nil {
+		if err := create(t, st, "https://www.example.com/", "1", never).heartbeat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want(3, a, b)
@@ -114,14 +114,14 @@ func TestStoreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &down{Store: memory.New(nil)}
 		a, b := start(t, st, "1", never), start(t, st, "1", never)
-		time.Sleep(beat + time.Second)
+		time.Sleep(heartbeat + time.Second)
 		st.is.Store(true)
 		time.Sleep(time.Hour)
 		if a.Count() != 2 || b.Count() != 2 {
 			t.Errorf("%d and %d", a.Count(), b.Count())
 		}
 		st.is.Store(false)
-		time.Sleep(2 * beat)
+		time.Sleep(2 * heartbeat)
 		if a.Count() != 2 || b.Count() != 2 {
 			t.Errorf("%d and %d", a.Count(), b.Count())
 		}

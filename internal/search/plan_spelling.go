@@ -25,7 +25,7 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 		if w.n > 0 || w.filter || looks <= 0 || strings.ContainsFunc(w.text, unicode.IsNumber) {
 			continue
 		}
-		term, n, err := slip(ix, a, w.text)
+		term, n, err := findTypo(ix, a, w.text)
 		if err != nil {
 			return "", false, err
 		}
@@ -46,10 +46,10 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 	return text, ok, nil
 }
 
-// slip finds the term of a word in which two letters are swapped or one letter is superfluous. It
-// returns the term and the number of passages with it, or "" if no term is found. It is needed
+// findTypo finds the term of a word in which two letters are swapped or one letter is superfluous.
+// It returns the term and the number of passages with it, or "" if no term is found. It is needed
 // because the stems of the misspelled and the correct word may differ much: standnig, stand.
-func slip(ix Index, a *Analyzer, text string) (term string, best int, err error) {
+func findTypo(ix Index, a *Analyzer, text string) (term string, best int, err error) {
 	r := []rune(text)
 	if len(r) < minMisspelt || len(r) > MaxTerm {
 		return "", 0, nil

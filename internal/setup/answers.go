@@ -32,8 +32,8 @@ const dashboardPath = "/millrace"
 // defaultListen is the listen address in a new configuration.
 const defaultListen = "127.0.0.1:8080"
 
-// questioner asks questions on a terminal. If in is nil, it uses the guesses.
-type questioner struct {
+// prompter asks questions on a terminal. If in is nil, it uses the guesses.
+type prompter struct {
 	in  *bufio.Scanner
 	out io.Writer
 	log func(flag, guess string)
@@ -41,7 +41,7 @@ type questioner struct {
 
 // ask returns the answer to a question that a flag can also answer. complete checks and completes
 // the answer. After an error, ask repeats the question.
-func (q *questioner) ask(flag, question, guess string, complete func(string) (string, error)) (string, error) {
+func (q *prompter) ask(flag, question, guess string, complete func(string) (string, error)) (string, error) {
 	for q.in != nil {
 		fmt.Fprintf(q.out, "%s [%s]: ", question, guess)
 		if !q.in.Scan() {
@@ -78,7 +78,7 @@ func oneOf(words ...string) func(string) (string, error) {
 // Decide completes the report with the owner's answers. It asks for missing answers on in, a
 // terminal. If in is nil, it uses guesses and calls log for each guess.
 func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, guess string)) (err error) {
-	q := &questioner{out: out, log: log}
+	q := &prompter{out: out, log: log}
 	if in != nil {
 		q.in = bufio.NewScanner(in)
 	}

@@ -113,13 +113,13 @@ func (r *run) refuse(t task, k uint64, kind string, why error) error {
 		r.table.set(k, e) // so that each address is counted once
 	}
 	r.lost(&t)
-	r.remark(t, why.Error(), kind, why)
+	r.countRefusal(t, why.Error(), kind, why)
 	return nil
 }
 
-// remark counts an address of a kind. Each part of a kind is a separate group until maxRefusals
-// groups exist. At the end, the run reports each group once, with its first address.
-func (r *run) remark(t task, kind, part string, why error) {
+// countRefusal counts an address of a kind. Each part of a kind is a separate group until
+// maxRefusals groups exist. At the end, the run reports each group once, with its first address.
+func (r *run) countRefusal(t task, kind, part string, why error) {
 	all := kind
 	kind += "\x00" + part
 	f := r.refused[kind]

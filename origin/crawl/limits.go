@@ -24,8 +24,8 @@ type pass struct {
 	Refused limits `json:"refused"`      // limits in By that have excluded addresses so far
 }
 
-// lifted reports whether the new limits by may admit an address that the limits l have excluded.
-func (l limits) lifted(by limits) bool {
+// relaxed reports whether the new limits by may admit an address that the limits l have excluded.
+func (l limits) relaxed(by limits) bool {
 	return l.Pages > 0 && by.Pages > l.Pages || l.Depth > 0 && by.Depth > l.Depth || l.Robots != "" && by.Robots != l.Robots
 }
 
@@ -49,7 +49,7 @@ func (r *run) limit() {
 	if rules := r.robots.Fingerprint(); rules != "" && !r.o.IgnoreRobots {
 		r.by.Robots = rules
 	}
-	if r.reread = r.since.Limits.lifted(r.by); !r.reread {
+	if r.reread = r.since.Limits.relaxed(r.by); !r.reread {
 		return
 	}
 	r.since.At = ""

@@ -86,7 +86,7 @@ func TestLimits_lifted(t *testing.T) {
 		{limits{Robots: "x"}, limits{Robots: noRules}, true},
 		{limits{Robots: lostCount}, limits{Robots: noRules}, true},
 	} {
-		if got := c.l.lifted(c.by); got != c.want {
+		if got := c.l.relaxed(c.by); got != c.want {
 			t.Errorf("%v by %v: %v", c.l, c.by, got)
 		}
 	}

@@ -120,9 +120,9 @@ func (r *run) keepLost(res *result) error {
 	return r.found(task{url: to, from: res.url, depth: res.depth + 1})
 }
 
-// regained records that a lost address has a page again. The first of these addresses queues all
+// foundAgain records that a lost address has a page again. The first of these addresses queues all
 // lost pages, because the site has probably recovered.
-func (r *run) regained(res *result) error {
+func (r *run) foundAgain(res *result) error {
 	if res.state == hasPage || r.recovered || !r.losses[key(res.url)].Had {
 		return nil
 	}

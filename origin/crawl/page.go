@@ -45,7 +45,7 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	}
 	r.made.revise(r)
 	r.same = stored.kind == isPage && !stored.stale && stored.revision == r.made.revision
-	r.made.fruitless = stored.kind == isPage && stored.fruitless
+	r.made.nothingNew = stored.kind == isPage && stored.nothingNew
 	r.page.Original = o.encode() // a copy, because the buffer of the body is reused
 	r.page.HTMLSize = millrace.HTMLSize{Bytes: int64(len(data)), Received: r.received}
 	return nil

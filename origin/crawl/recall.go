@@ -34,13 +34,13 @@ func (r *run) recall(ctx context.Context) error {
 				v = *v.old
 			}
 			e.date(v.hint)
-			r.traps.note(t.url, !t.version.fruitless)
+			r.traps.note(t.url, !t.version.nothingNew)
 			if c := t.version.claim; c != 0 {
 				r.table.set(c, entry{state: claimed, about: k, flags: named})
 			}
 		case aliased:
 			e.about = t.version.target
-			r.traps.note(t.url, !t.version.fruitless)
+			r.traps.note(t.url, !t.version.nothingNew)
 		case pending:
 			if err := r.queue.push(task{url: t.url, depth: t.depth, state: pending, listed: t.version.listed}); err != nil {
 				return err

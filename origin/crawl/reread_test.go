@@ -180,7 +180,7 @@ func TestReread(t *testing.T) {
 				}
 				for u, v := range m.versions() {
 					was := before[u]
-					if v.by == was.by || v.etag != was.etag || v.depth != was.depth || v.fruitless != was.fruitless {
+					if v.by == was.by || v.etag != was.etag || v.depth != was.depth || v.nothingNew != was.nothingNew {
 						t.Errorf("%s: %+v was %+v", u, v, was)
 					}
 				}

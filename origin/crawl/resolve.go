@@ -146,9 +146,9 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 func (r *run) keep(res *result, k uint64) error {
 	r.pages++
 	if res.page.Access.NoIndex {
-		r.remark(res.task, "noindex", "", errHidden)
+		r.countRefusal(res.task, "noindex", "", errHidden)
 	}
-	if err := r.regained(res); err != nil {
+	if err := r.foundAgain(res); err != nil {
 		return err
 	}
 	leads, err := r.follow(res)
@@ -157,8 +157,8 @@ func (r *run) keep(res *result, k uint64) error {
 	}
 	e, _ := r.table.get(k)
 	if res.state != hasPage {
-		res.made.fruitless = !leads && (res.page.Kind == millrace.Archive || !r.traps.isNew(res.url, res.lines))
-		r.traps.note(res.url, !res.made.fruitless)
+		res.made.nothingNew = !leads && (res.page.Kind == millrace.Archive || !r.traps.isNew(res.url, res.lines))
+		r.traps.note(res.url, !res.made.nothingNew)
 	}
 	if res.foreignCanonical != "" {
 		c := key(res.foreignCanonical)

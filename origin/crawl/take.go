@@ -31,7 +31,7 @@ func (r *run) take(res *result) error {
 		err = r.takeUnchanged(res)
 	case page:
 		if res.err != nil {
-			r.remark(res.task, "scripts", "", res.err)
+			r.countRefusal(res.task, "scripts", "", res.err)
 		}
 		return r.resolve(res)
 	case moved:
@@ -111,7 +111,7 @@ func (r *run) takeRedirect(res *result) error {
 			return r.takeAbsent(res, millrace.Coded("redirect-outside", fmt.Errorf("%w: now redirects to %s, which is not a page of this site", millrace.ErrNotFound, res.to)))
 		}
 		if v == outside {
-			r.remark(res.task, "away", "", millrace.Coded("redirect-outside", fmt.Errorf("redirects to %s, which is not a page of this site", res.to)))
+			r.countRefusal(res.task, "away", "", millrace.Coded("redirect-outside", fmt.Errorf("redirects to %s, which is not a page of this site", res.to)))
 		}
 		return r.takeAlias(res, res.url, k, false)
 	}
@@ -137,16 +137,16 @@ func (r *run) takeRedirect(res *result) error {
 func (r *run) takeAlias(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
-	fruitless := !leads
+	nothingNew := !leads
 	if res.state == aliased && !res.version.stale {
-		fruitless = res.version.fruitless
+		nothingNew = res.version.nothingNew
 	} else {
 		r.traps.note(res.url, leads)
 	}
 	e.state, e.about = aliased, target
 	e.checked(r.now(), false, 0)
 	r.table.set(k, e)
-	v := version{kind: isAlias, by: r.rules.by, day: today(r.now()), target: target, fruitless: fruitless}
+	v := version{kind: isAlias, by: r.rules.by, day: today(r.now()), target: target, nothingNew: nothingNew}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: aliasVersion(to, &v)})
 }
 
@@ -157,7 +157,7 @@ func (r *run) takeNotPage(res *result) error {
 		if why == nil {
 			why = fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 		} else {
-			r.remark(res.task, "document", millrace.ErrorCode(why), why)
+			r.countRefusal(res.task, "document", millrace.ErrorCode(why), why)
 		}
 		r.last = fmt.Errorf("%s: %w", res.url, why)
 	}

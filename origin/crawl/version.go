@@ -31,15 +31,15 @@ const (
 type version struct {
 	kind byte
 	// stale reports whether the page would be different today. If it is set, only kind, depth and
-	// fruitless are valid.
+	// nothingNew are valid.
 	stale bool
 	old   *version // stored version of a page that is stale only because by differs
 	by    string   // extractor and rules; ignored if the name has no page
 
-	depth     int    // number of links from the root or a list
-	listed    bool   // a list contains the name
-	fruitless bool   // the page had no new text or links; see traps
-	sketch    uint64 // see sketch
+	depth      int    // number of links from the root or a list
+	listed     bool   // a list contains the name
+	nothingNew bool   // the page had no new text or links; see traps
+	sketch     uint64 // see sketch
 	// revision is the start of the page's Revision. If the server sends validators, it is a hash of
 	// the text, and only measures how often the page changes. If it is "", the page must be fetched
 	// without conditions, because a decision about the page was temporary.
@@ -72,7 +72,7 @@ func (v *version) String() string {
 	switch v.kind {
 	case isPage:
 		number(uint64(v.depth))
-		number(uint64(flag(v.fruitless) | flag(v.hint > 0)<<1))
+		number(uint64(flag(v.nothingNew) | flag(v.hint > 0)<<1))
 		number(v.sketch)
 		number(uint64(max(v.modified, v.hint, 0)))
 		number(v.claim)
@@ -85,7 +85,7 @@ func (v *version) String() string {
 	case isAlias:
 		number(uint64(v.day))
 		number(v.target)
-		number(uint64(flag(v.fruitless)))
+		number(uint64(flag(v.nothingNew)))
 	case isPending:
 		number(uint64(v.depth))
 		number(uint64(flag(v.listed)))
@@ -121,13 +121,13 @@ func parseVersion(s, by string) version {
 	}
 	switch {
 	case v.kind == isPage && len(fields) == 6:
-		v.depth, v.fruitless, v.sketch = int(min(numbers[0], 1<<16)), numbers[1]&1 != 0, numbers[2]
+		v.depth, v.nothingNew, v.sketch = int(min(numbers[0], 1<<16)), numbers[1]&1 != 0, numbers[2]
 		v.modified, v.claim, v.revision, v.etag = int64(min(numbers[3], 1<<40)), numbers[4], fields[5], etag
 		if numbers[1]&2 != 0 {
 			v.modified, v.hint = 0, v.modified
 		}
 	case v.kind == isAlias && len(fields) == 3:
-		v.day, v.target, v.fruitless = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
+		v.day, v.target, v.nothingNew = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
 	case v.kind == isPending && len(fields) == 2:
 		v.depth, v.listed = int(min(numbers[0], 1<<16)), numbers[1] != 0
 	default:
@@ -137,7 +137,7 @@ func parseVersion(s, by string) version {
 	case v.String() != s:
 		return unknown // an unknown format
 	case v.kind == isPage && v.by != by:
-		unknown.depth, unknown.fruitless, unknown.old = v.depth, v.fruitless, &v
+		unknown.depth, unknown.nothingNew, unknown.old = v.depth, v.nothingNew, &v
 		return unknown
 	}
 	return v

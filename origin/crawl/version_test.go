@@ -8,10 +8,10 @@ import (
 
 func TestVersion(t *testing.T) {
 	for _, v := range []version{
-		{kind: isPage, depth: 3, fruitless: true, sketch: 1 << 63, revision: strings.Repeat("a", revisionLength), modified: 1700000000, claim: 7, etag: `W/"a.b c"`},
+		{kind: isPage, depth: 3, nothingNew: true, sketch: 1 << 63, revision: strings.Repeat("a", revisionLength), modified: 1700000000, claim: 7, etag: `W/"a.b c"`},
 		{kind: isPage, revision: "t1x"},
 		{kind: isPage},
-		{kind: isAlias, day: 20000, target: 1<<64 - 1, fruitless: true},
+		{kind: isAlias, day: 20000, target: 1<<64 - 1, nothingNew: true},
 		{kind: isPending, depth: 30, listed: true},
 	} {
 		if got := parseVersion(v.String(), v.by); got != v {
@@ -29,9 +29,9 @@ func TestVersion(t *testing.T) {
 // A page of another extractor is stale, but its stored version is kept. Names without a page have
 // no extractor.
 func TestVersionOfOthers(t *testing.T) {
-	was := version{kind: isPage, by: "2", depth: 3, fruitless: true, sketch: 5, revision: "t1", etag: `"x"`}
+	was := version{kind: isPage, by: "2", depth: 3, nothingNew: true, sketch: 5, revision: "t1", etag: `"x"`}
 	v := parseVersion(was.String(), "2-abc")
-	if !v.stale || v.old == nil || *v.old != was || v.depth != 3 || !v.fruitless || v.sketch != 0 || v.revision != "" {
+	if !v.stale || v.old == nil || *v.old != was || v.depth != 3 || !v.nothingNew || v.sketch != 0 || v.revision != "" {
 		t.Errorf("a page is read as %+v", v)
 	}
 	if h := (http.Header{}); v.conditions(h, false) || !v.conditions(h, true) || h.Get("If-None-Match") != `"x"` {

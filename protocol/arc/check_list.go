@@ -219,15 +219,15 @@ func checkShape(e *seenEntry) (got, want string, about bool) {
 	if n.text("page") == "" {
 		return "a snapshot without page", `a name, such as "article"`, true
 	}
-	if at := misshapen(n, "ai_snapshot"); at != "" {
+	if at := wrongTypeAt(n, "ai_snapshot"); at != "" {
 		return at, "an array of objects", true
 	}
 	return "", "", true
 }
 
-// misshapen returns the position of a member of the wrong type in a node or its descendants. Fields
-// may be names only, as in the example of E.3.1.
-func misshapen(n node, at string) string {
+// wrongTypeAt returns the position of a member of the wrong type in a node or its descendants.
+// Fields may be names only, as in the example of E.3.1.
+func wrongTypeAt(n node, at string) string {
 	for _, name := range shapes {
 		v, there := n[name]
 		if !there {
@@ -242,7 +242,7 @@ func misshapen(n node, at string) string {
 			if _, text := e.(string); !ok && !(text && name == "fields") {
 				return at + "/" + name + " has elements that are not objects"
 			}
-			if bad := misshapen(m, at+"/"+name); bad != "" {
+			if bad := wrongTypeAt(m, at+"/"+name); bad != "" {
 				return bad
 			}
 		}

@@ -340,9 +340,9 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 // maxFailure is the maximum number of bytes that are read of an error's body.
 const maxFailure = 64 << 10
 
-// unqueried returns the error for a reply that cannot be decoded. A host that ignores queries
+// ignoredQuery returns the error for a reply that cannot be decoded. A host that ignores queries
 // returns its index for every request.
-func unqueried(err error, body []byte, target string) error {
+func ignoredQuery(err error, body []byte, target string) error {
 	if x, _ := decodeIndex(body); x != nil {
 		return errIgnored(target)
 	}

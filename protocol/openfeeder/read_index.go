@@ -229,7 +229,7 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 		}
 		reply, err := decodeChanges(body)
 		if err != nil {
-			return unqueried(err, body, target)
+			return ignoredQuery(err, body, target)
 		}
 		if c := reply.Sync.Counts; c.Added != len(reply.Added) || c.Updated != len(reply.Updated) || c.Deleted != len(reply.Deleted) {
 			r.Note("3.4/counts", target, "sync.counts differ from the lists")

@@ -150,7 +150,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 		r.answered(x != nil)
 	}
 	if err != nil {
-		return nil, "", unqueried(err, body, target)
+		return nil, "", ignoredQuery(err, body, target)
 	}
 	switch m := w.Meta; {
 	case m.TotalChunks < len(w.Chunks):

@@ -351,7 +351,7 @@ func TestReadFlat(t *testing.T) {
 		t.Errorf("requested %q", s.asked)
 	}
 	for body, want := range map[string]string{list(1, 1, "/a"): "query-ignored", "{}": "not-found", "[": "not-found"} { // body of the reply
-		if code := millrace.ErrorCode(unqueried(millrace.ErrNotFound, []byte(body), "u")); code != want {
+		if code := millrace.ErrorCode(ignoredQuery(millrace.ErrNotFound, []byte(body), "u")); code != want {
 			t.Errorf("%s: %s, want %s", body, code, want)
 		}
 	}

@@ -130,7 +130,7 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err := pl.deltas(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: deltas: %w", Name, err)
 	}
-	pl.retire()
+	pl.keepReplaced()
 	if err := pl.sitemap(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
 	}

@@ -289,8 +289,8 @@ func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time
 	return nil
 }
 
-// retire keeps replaced collections for clients that are still reading them.
-func (pl *plan) retire() {
+// keepReplaced keeps replaced collections for clients that are still reading them.
+func (pl *plan) keepReplaced() {
 	var over []*group
 	for _, g := range pl.previous {
 		if pl.used[g] || g.Key != pl.key || len(g.files) == 0 {

@@ -65,7 +65,7 @@ func wanting(base, name string) (identities []string, n int) {
 			return nil, 0
 		}
 	}
-	return slices.DeleteFunc(claimants(dir, leaf, query), func(pagePath string) bool {
+	return slices.DeleteFunc(pagesNamed(dir, leaf, query), func(pagePath string) bool {
 		return canon.Relative(base, pagePath) != pagePath // its path on this site is different
 	}), n
 }
@@ -83,8 +83,8 @@ func cutName(name string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, leaf != ""
 }
 
-// claimants returns the paths of all pages with the same name, in the order of precedence.
-func claimants(dir, leaf, query string) []string {
+// pagesNamed returns the paths of all pages with the same name, in the order of precedence.
+func pagesNamed(dir, leaf, query string) []string {
 	path := dir
 	if parent, last := cutFolder(dir); tildes(last) > 1 {
 		path = parent + last[1:] + "/"
@@ -107,7 +107,7 @@ func rivals(pagePath string) (before, after []string) {
 	if !ok {
 		return nil, nil
 	}
-	all := claimants(dir, leaf, query)
+	all := pagesNamed(dir, leaf, query)
 	i := slices.Index(all, pagePath)
 	if i < 0 {
 		return nil, nil // a path that is not canonical has no name
@@ -116,7 +116,7 @@ func rivals(pagePath string) (before, after []string) {
 	before = append(before, all[:i]...)
 	after = append(after, all[i+1:]...)
 	if dir, leaf, query, ok := cutName(pagePath); ok && tildes(lastFolder(dir)) != 1 {
-		after = append(after, claimants(dir, leaf, query)...)
+		after = append(after, pagesNamed(dir, leaf, query)...)
 	}
 	return before, after
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// standingSkip is the stored record of a page that a scan skipped.
-type standingSkip struct {
+// storedSkip is the stored record of a page that a scan skipped.
+type storedSkip struct {
 	mirror.Skip
 	Seen time.Time `json:"seen"` // last scan that reported it
 }
 
 const (
-	maxStanding  = 1000                // maximum number of stored pages
-	standingTime = 30 * 24 * time.Hour // time after which a page that no scan has reported is dropped
+	maxStoredSkips = 1000                // maximum number of stored pages
+	storedSkipTime = 30 * 24 * time.Hour // time after which a page that no scan has reported is dropped
 )
 
 // Skipped returns the skipped pages of the site, and their total number. Before the first scan of
@@ -28,7 +28,7 @@ func (o *Origin) Skipped(ctx context.Context) ([]mirror.Skip, int, error) {
 	if last := o.Last(); last != nil {
 		return last.Report.Skipped, last.Report.SkippedN, nil
 	}
-	list, err := o.standing().Load(ctx)
+	list, err := o.skipRecord().Load(ctx)
 	skips := make([]mirror.Skip, len(list))
 	for i, s := range list {
 		skips[i] = s.Skip
@@ -36,9 +36,9 @@ func (o *Origin) Skipped(ctx context.Context) ([]mirror.Skip, int, error) {
 	return skips, len(skips), err
 }
 
-// standing returns the record of skipped pages in the store.
-func (o *Origin) standing() state.JSON[[]standingSkip] {
-	return state.JSON[[]standingSkip]{State: o.Store.State(), Namespace: o.Name, Key: "skipped pages"}
+// skipRecord returns the record of skipped pages in the store.
+func (o *Origin) skipRecord() state.JSON[[]storedSkip] {
+	return state.JSON[[]storedSkip]{State: o.Store.State(), Namespace: o.Name, Key: "skipped pages"}
 }
 
 // keepSkips adds to a report the pages that earlier scans skipped, until they are read or
@@ -51,15 +51,15 @@ func (o *Origin) keepSkips(ctx context.Context, site store.Site, report *mirror.
 	}
 	now := time.Now().UTC().Truncate(24 * time.Hour)
 	var earlier []mirror.Skip
-	err = o.standing().Update(ctx, func(list *[]standingSkip) error {
-		next, reported := []standingSkip(nil), make(map[string]bool, len(report.Skipped))
-		for _, s := range report.Skipped[:min(len(report.Skipped), maxStanding)] {
+	err = o.skipRecord().Update(ctx, func(list *[]storedSkip) error {
+		next, reported := []storedSkip(nil), make(map[string]bool, len(report.Skipped))
+		for _, s := range report.Skipped[:min(len(report.Skipped), maxStoredSkips)] {
 			reported[s.URL] = true
-			next = append(next, standingSkip{s, now})
+			next = append(next, storedSkip{s, now})
 		}
 		earlier = nil
 		for _, s := range *list {
-			if !o.Live() || reported[s.URL] || now.Sub(s.Seen) > standingTime || len(next) == maxStanding {
+			if !o.Live() || reported[s.URL] || now.Sub(s.Seen) > storedSkipTime || len(next) == maxStoredSkips {
 				continue
 			}
 			if view != nil {
