@@ -383,7 +383,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(store); err == nil {
-		t.Error("validation made a store")
+		t.Error("validation created a store")
 	}
 }
 

@@ -134,7 +134,7 @@ func noise(n int) string {
 	return b.String()
 }
 
-// A client gets the second version of a document against the first, and the third against the
+// A client gets the second version of a document coded against the first, and the third against the
 // second, although another process serves that one. The size of the response depends only on the
 // change.
 func TestDictionary(t *testing.T) {

@@ -45,7 +45,7 @@ func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t 
 	})
 	for _, r := range rules {
 		if !slices.ContainsFunc(faults, func(f Fault) bool { return f.Rule == r.ID }) {
-			t.Errorf("no fault fails %s", r.ID)
+			t.Errorf("no fault makes %s fail", r.ID)
 		}
 	}
 	for _, f := range faults {

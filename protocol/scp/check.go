@@ -177,7 +177,7 @@ func rules(o *OpenOptions) []check.Rule {
 			onAttribute("pages", "a whole number", isCount, "collection", "delta"),
 			onAttribute("size", "a whole number", isCount),
 		)),
-		rule("sitemap/section-declared", must, xsd, "The section of a collection is declared.", onElements("the name of a scp:section", checkKnownSection, "collection", "delta")),
+		rule("sitemap/section-declared", must, xsd, "The section of a collection is declared.", onElements("the name of an scp:section", checkKnownSection, "collection", "delta")),
 		rule("sitemap/section", must, xsd, "section is the section of the file.", asDeclared(declaredSection)),
 		rule("sitemap/kind", must, xsd, "An scp:collection is a snapshot, and an scp:delta is a delta.", asDeclared(declaredKind)),
 		rule("sitemap/generated", must, xsd, "generated is the time at which the collection was generated.", asDeclared(declaredGenerated)),

@@ -61,7 +61,7 @@ func (f *fixture) agree(what string, v millrace.View, c store.Config) {
 
 func refreshCases() []testCase {
 	return []testCase{
-		{"there is no head before a refresh", func(t *testing.T, f *fixture) {
+		{"a publication has no head before a refresh", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			if _, err := f.pub.Head(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
 				t.Errorf("head: %v", err)
