@@ -24,7 +24,7 @@ type meta struct {
 	wanted    []bool              // result of Rules.prepare
 	named     map[string][]string // contents of meta elements by name or property in lower case
 	ldObjects []ldObject          // JSON-LD objects; those that are probably about the page come first
-	// foreign reports whether the articles in the JSON-LD are other pages; see ownThings.
+	// foreign reports whether the articles in the JSON-LD are other pages; see ownObjects.
 	foreign  bool
 	list     evidence          // evidence that the page is only a list of other pages
 	guess    millrace.PageKind // kind that the page declares, determined before the content
@@ -65,7 +65,7 @@ func (m *meta) read() {
 	m.page.Schema = schemas(m.c.jsons)
 	m.ldObjects = ldObjects(m.page.Schema)
 	slices.SortStableFunc(m.ldObjects, func(a, b ldObject) int { return rank(&a) - rank(&b) })
-	m.ldObjects = m.ownThings()
+	m.ldObjects = m.ownObjects()
 	m.page.Known, m.page.Detail = known, millrace.DetailBlocks
 	if len(m.page.Schema) > 0 {
 		m.res.Sources["schema"] = "json-ld"
@@ -82,10 +82,10 @@ func (m *meta) read() {
 	m.tags()
 }
 
-// ownThings moves the article that is the page itself to the front, if the page declares several;
+// ownObjects moves the article that is the page itself to the front, if the page declares several;
 // the other articles are pages that it links to. If the page declares many articles and is none of
 // them, they describe a list.
-func (m *meta) ownThings() []ldObject {
+func (m *meta) ownObjects() []ldObject {
 	articles := 0
 	for articles < len(m.ldObjects) && rank(&m.ldObjects[articles]) == 0 {
 		articles++

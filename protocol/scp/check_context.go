@@ -38,7 +38,7 @@ type seenSitemap struct {
 	err      error // why the sitemap is invalid
 }
 
-// reference is a scp:collection or scp:delta element. An absent or invalid value is the zero value,
+// reference is an scp:collection or scp:delta element. An absent or invalid value is the zero value,
 // or -1 for numbers.
 type reference struct {
 	e                         *seenElement
