@@ -137,7 +137,7 @@ complete -c millrace -n '__fish_seen_subcommand_from watch' -l request-rate -r -
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l byte-rate -r -d 'Maximum bytes per second received by all programs that share the store, such as 5MB (default: no limit).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l retention -r -d 'How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l min-interval -r -d 'Minimum time between two pulls of a site (default: 5m). The actual interval depends on how often the site changes.'
-complete -c millrace -n '__fish_seen_subcommand_from watch' -l max-interval -r -d 'Maximum time between two pulls of a site (default: 24h).'
+complete -c millrace -n '__fish_seen_subcommand_from watch' -l max-interval -r -d 'Maximum time between two pulls of a site (default: 24h). It may be longer if the site requires that, or because the pause after a pull is at least four times as long as the pull.'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l events -d 'Listen to the event streams of sites, and pull at once after a change (default: yes).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l from -x -a 'start now' -d 'Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (start,now).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l content -x -a 'none text markdown' -d 'Content that a change includes: none,text,markdown.'
