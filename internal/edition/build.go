@@ -44,7 +44,7 @@ func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifes
 	}
 	m.Documents = make([]large, len(docs))
 	var building errgroup.Group
-	building.SetLimit(runtime.GOMAXPROCS(0))
+	building.SetLimit(max(2, runtime.GOMAXPROCS(0))) // some wait for the disk
 	for i, d := range docs {
 		building.Go(func() (err error) {
 			m.Documents[i], err = s.chunk(ctx, d, prev, since[i], view, made)

@@ -53,7 +53,8 @@ func (s *Server) runDeferred(ctx context.Context) {
 			if s.alone != nil {
 				s.alone.Unlock()
 			}
-			pause := pausePerWork*spent - time.Since(start)
+			took := time.Since(start)
+			pause := pausePerWork*min(spent, took) - took
 			if err != nil && ctx.Err() == nil && millrace.ErrorCode(err) != "lease-held" {
 				s.log.WarnContext(ctx, "deferred work failed; trying again", "err", err)
 				pause = max(pause, retryEvery)

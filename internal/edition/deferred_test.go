@@ -282,6 +282,7 @@ func (r *pacedProtocol) Artifacts(context.Context, millrace.View, time.Time, mil
 
 func (r *pacedProtocol) Deferred(context.Context, millrace.View, time.Time, millrace.ArtifactSet) error {
 	*r.jobs = append(*r.jobs, time.Now())
+	time.Sleep(pacedWork)
 	for spent := time.Duration(0); spent < pacedWork; {
 		spent += processorTime(func() {
 			for range 1 << 20 {

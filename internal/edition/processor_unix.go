@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processorTime calls f and returns the processor time that this process used meanwhile, at most
-// the duration of f. It includes the time for requests, because the processor time of a goroutine
+// processorTime calls f and returns the processor time that this process used meanwhile. It
+// includes the time for requests, because the processor time of a goroutine
 // could only be measured by locking the goroutine to a thread. On a busy machine, such a goroutine
 // waits for its thread whenever it continues.
 func processorTime(f func()) time.Duration {
@@ -19,7 +19,7 @@ func processorTime(f func()) time.Duration {
 		}
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	start, before := time.Now(), spent()
+	before := spent()
 	f()
-	return min(time.Since(start), spent()-before)
+	return spent() - before
 }

@@ -68,7 +68,8 @@ func (s *Server) Run(ctx context.Context) {
 			var did progress
 			var err error
 			spent := processorTime(func() { did, err = s.publish(ctx, s.asBuilder) })
-			pause := max(minInterval, intervalPerWork*spent) - time.Since(start)
+			took := time.Since(start)
+			pause := max(minInterval, intervalPerWork*min(spent, took)) - took
 			if !did.acquired && errors.Is(err, millrace.ErrConflict) {
 				s.log.DebugContext(ctx, "another process builds the edition")
 				s.Changed() // that edition may not have all changes

@@ -456,7 +456,7 @@ func TestLostLease(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
-		site, proto := newMemSite(4), &memProtocol{slow: time.Second} // two lists: two seconds a build, with little processor time
+		site, proto := newMemSite(4), &memProtocol{slow: 2 * time.Second} // two lists, built at the same time: two seconds, with little processor time
 		s := serverIn(t, site, proto, dir, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

@@ -78,7 +78,7 @@ func TestContentNeedsKey(t *testing.T) {
 		{"other scheme", "Basic " + k.read, 401, `Bearer realm="millrace"`},
 		{"unknown", "Bearer " + k.not, 401, `error="invalid_token", error_description="unknown key`},
 		{"mistyped", "Bearer " + k.read[:len(k.read)-1], 401, `error="invalid_token", error_description="the key has 53`},
-		{"another word", "Bearer secret", 401, `error="invalid_token", error_description="a key starts with mill_`},
+		{"another word", "Bearer secret", 401, `error="invalid_token", error_description="a key must start with mill_`},
 		{"expired", "Bearer " + k.expired, 401, `error_description="the key has expired"`},
 		{"revoked", "Bearer " + k.revoked, 401, `error_description="the key is revoked"`},
 		{"without the scope", "Bearer " + k.update, 403, `error="insufficient_scope", scope="read"`},

@@ -344,10 +344,11 @@ func testReplicas(t *testing.T, ahead time.Duration) {
 				t.Errorf("%s builds after %s", is, first)
 			}
 		}
-		// Changes by another process, such as a pull, reach all replicas at once.
+		// Changes by another process, such as a pull, reach all replicas at once. The hub is notified
+		// of each change before the next one.
 		for i := range 10 {
 			now := time.Now()
-			time.Sleep(2*time.Second - now.Sub(now.Truncate(time.Second)) + time.Duration(i)*100*time.Millisecond)
+			time.Sleep(8*time.Second - now.Sub(now.Truncate(time.Second)) + time.Duration(i)*100*time.Millisecond)
 			d.builders()
 			text := fmt.Sprint("text of another process ", i)
 			d.apply("other", text)

@@ -67,7 +67,7 @@ func TestRules(t *testing.T) {
 		if host == vercel {
 			continue // see TestVercel
 		}
-		if !strings.Contains(text, "# ours\n/own.md\n  X-Own: yes\n\n# Made by") || !strings.Contains(text, "/*.scp.zst\n  Content-Type: application/scp\n") {
+		if !strings.Contains(text, "# ours\n/own.md\n  X-Own: yes\n\n# Written by") || !strings.Contains(text, "/*.scp.zst\n  Content-Type: application/scp\n") {
 			t.Errorf("for %q:\n%.800s", host, text)
 		}
 	}

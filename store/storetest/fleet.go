@@ -402,7 +402,7 @@ func fleetOrderCases() []testCase {
 			want(f, "rest", len(f.lease("one", 90)), 10)
 		}},
 		{"a host that is deferred leaves turns to others", func(t *testing.T, f *fixture) {
-			f.enlist(store.FleetSite{URL: siteURL("a") + "x/"}, store.FleetSite{URL: siteURL("a") + "y/", Labels: []string{"y"}}, store.FleetSite{URL: siteURL("b"), Labels: []string{"b"}, Due: f.clock().Add(24 * time.Hour)})
+			f.enlist(store.FleetSite{URL: siteURL("a") + "x/"}, store.FleetSite{URL: siteURL("a") + "y/", Labels: []string{"y"}})
 			fleet := f.store.Fleet()
 			for i := range 3 {
 				turn := f.lease("one", 1)[0]

@@ -302,7 +302,7 @@ func TestApplyMissing(t *testing.T) {
 		t.Chdir(filepath.Join(m.root, "etc"))
 		a := New(program, &Options{Root: "..", Base: "https://www.example.com/", Run: m.run})
 		_, err := a.Prepare(t.Context())
-		if !errors.Is(err, millrace.ErrNotFound) || !strings.Contains(err.Error(), " "+filepath.Join(m.root, file)+";") {
+		if !errors.Is(err, millrace.ErrNotFound) || !strings.Contains(err.Error(), " "+filepath.Join(m.root, file)+":") {
 			t.Errorf("%s: %v", program, err)
 		}
 		m.undone(program)
