@@ -24,13 +24,13 @@ func TestPullQuotas(t *testing.T) {
 		t.Run(strings.Join(c, " "), func(t *testing.T) {
 			mirror, reference := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "whole.db")
 			pullBest(t, b.url, reference, "--via", c[0])
-			got, pulls, bounded := 0, 0, 0
+			got, pulls, bounded, last := 0, 0, 0, agent.Report{}
 			for ended := true; ended; pulls++ {
 				r := pullBest(t, b.url, mirror, append([]string{"--via"}, c...)...)
 				if r.Deleted+r.UnconfirmedDeletions > 0 || pulls > 10 || c[1] == "--max-pages" && r.Added > 5 || c[1] == "--max-bytes" && r.BytesReceived > 12_000+20_000 {
 					t.Fatalf("pull %d: %+v", pulls, r)
 				}
-				got += r.Added
+				got, last = got+r.Added, r
 				if ended = r.Quota != ""; ended {
 					bounded++
 				}
@@ -45,7 +45,9 @@ func TestPullQuotas(t *testing.T) {
 			if want := map[bool]int{false: 2, true: 1}[c[0] == "crawl"]; bounded < want {
 				t.Errorf("%d pages in %d pulls, %d of which ended early", got, pulls, bounded)
 			}
-			wantSame(t, mirror, reference, b.url)
+			if wantSame(t, mirror, reference, b.url); t.Failed() {
+				t.Logf("last pull: %+v", last)
+			}
 		})
 	}
 }
