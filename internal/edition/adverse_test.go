@@ -95,9 +95,9 @@ func TestArtifactsFail(t *testing.T) {
 			before := listOf(t, site)
 			site.set("/x", strings.Repeat("another text ", 4000))
 			after := listOf(t, site)
-			calls := 0
+			var calls atomic.Int64
 			artifacts.before = func() error {
-				if calls++; calls == n+1 || calls > n && !once {
+				if is := int(calls.Add(1)); is == n+1 || is > n && !once {
 					return full
 				}
 				return nil
@@ -117,9 +117,9 @@ func TestArtifactsFail(t *testing.T) {
 				publish(t, s)
 				consistent(t, s, after)
 			}
-			if calls <= n {
+			if int(calls.Load()) <= n {
 				if n < 10 {
-					t.Errorf("%d calls", calls)
+					t.Errorf("%d calls", calls.Load())
 				}
 				break
 			}
