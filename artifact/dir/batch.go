@@ -1,6 +1,7 @@
 package dir
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -41,11 +42,8 @@ func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) er
 	b := &batch{syncs: make(chan struct{}, maxSyncs), pending: make(map[string]chan struct{}), folders: make(map[string]bool)}
 	err := f(context.WithValue(ctx, batchKey{s}, b))
 	b.running.Wait()
-	if err != nil {
+	if err = cmp.Or(err, b.err); err != nil {
 		return err
-	}
-	if b.err != nil {
-		return b.err
 	}
 	for _, folder := range slices.Sorted(maps.Keys(b.folders)) {
 		if err := replace.SyncFolder(s.root.Load().Open(folder)); err != nil {
@@ -79,33 +77,21 @@ func (b *batch) hold(name string) (done func()) {
 
 // wait waits until no change of an artifact is pending. A nil batch has no changes.
 func (b *batch) wait(name string) {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	visible, ok := b.pending[name]
-	b.mu.Unlock()
-	if ok {
-		<-visible
+	if b != nil {
+		b.hold(name)()
 	}
 }
 
-// waitAll waits until no change is pending.
+// waitAll waits until no change is pending that was begun before.
 func (b *batch) waitAll() {
 	if b == nil {
 		return
 	}
-	for {
-		b.mu.Lock()
-		var visible chan struct{}
-		for _, visible = range b.pending {
-			break
-		}
-		b.mu.Unlock()
-		if visible == nil {
-			return
-		}
-		<-visible
+	b.mu.Lock()
+	names := slices.Collect(maps.Keys(b.pending))
+	b.mu.Unlock()
+	for _, name := range names {
+		b.wait(name)
 	}
 }
 

@@ -203,9 +203,8 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 			return nil
 		}
 		if in.err != nil {
-			err = in.err
 			done()
-			return fmt.Errorf("%s: %w", what, err)
+			return fmt.Errorf("%s: %w", what, in.err)
 		}
 	}
 	done()
