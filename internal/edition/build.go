@@ -43,11 +43,11 @@ func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifes
 		return nil, err
 	}
 	m.Documents = make([]large, len(docs))
-	var building errgroup.Group
+	building, untilError := errgroup.WithContext(ctx)
 	building.SetLimit(max(2, runtime.GOMAXPROCS(0))) // some wait for the disk
 	for i, d := range docs {
 		building.Go(func() (err error) {
-			m.Documents[i], err = s.chunk(ctx, d, prev, since[i], view, made)
+			m.Documents[i], err = s.chunk(untilError, d, prev, since[i], view, made)
 			return err
 		})
 	}
