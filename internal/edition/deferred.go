@@ -22,8 +22,8 @@ type done struct {
 	brotli    map[string]coded // by chunked.etag of the documents
 }
 
-// pausePerWork is the length of the pause after a job, in multiples of the processor time of
-// the job.
+// pausePerWork is the length of the pause after a job, in multiples of the processor time that the
+// process used meanwhile.
 const pausePerWork = 10
 
 // wake makes Run check for deferred work. wake does not block.
