@@ -91,6 +91,7 @@ func TestRealStops(t *testing.T) {
 	name := func(n, i int) string { return fmt.Sprintf("batch/%08d/%d", n, i) }
 	ctx, cancel := context.WithCancel(t.Context())
 	confirmed := make(map[int]bool)
+	progress := make(chan struct{}, 1) // a batch was confirmed
 	var writing sync.WaitGroup
 	writing.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
@@ -105,7 +106,12 @@ func TestRealStops(t *testing.T) {
 			if confirmed[n] = err == nil; err != nil && ctx.Err() == nil && !errors.Is(err, millrace.ErrUnavailable) {
 				t.Errorf("batch %d: %v", n, err)
 			}
-			if !confirmed[n] {
+			if confirmed[n] {
+				select {
+				case progress <- struct{}{}:
+				default:
+				}
+			} else {
 				<-time.After(5 * time.Millisecond)
 				one.bucket.mu.Lock() // the next request must not wait
 				one.bucket.rest = time.Time{}
@@ -115,7 +121,10 @@ func TestRealStops(t *testing.T) {
 	})
 	rng := rand.New(rand.NewPCG(46, 1))
 	for range 8 {
-		<-time.After(time.Duration(50+rng.IntN(150)) * time.Millisecond)
+		for range 2 { // the first may be from before the last stop
+			<-progress
+		}
+		<-time.After(time.Duration(rng.IntN(150)) * time.Millisecond)
 		s.Stop()
 		<-time.After(time.Duration(rng.IntN(50)) * time.Millisecond)
 		if err := s.Start(t.Context()); err != nil {
@@ -145,9 +154,6 @@ func TestRealStops(t *testing.T) {
 		case got > 0 || ok:
 			t.Errorf("batch %d, confirmed %v: %d of %d artifacts", n, ok, got, members)
 		}
-	}
-	if whole < 10 {
-		t.Errorf("only %d batches", whole)
 	}
 	t.Logf("%d of %d batches", whole, len(confirmed))
 }
