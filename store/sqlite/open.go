@@ -145,7 +145,8 @@ func (s *file) open(ctx context.Context, o settings) error {
 		return err
 	}
 	s.writer.idle = time.AfterFunc(cacheTime, s.writer.releaseCache)
-	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "_pragma=query_only(1)", "_pragma=cache_size(-2000)")
+	// Without mode=rw, a connection that is opened after the file was removed would create it again.
+	db, err = connect(s.path, min(runtime.NumCPU(), readers), wait, "_pragma=query_only(1)", "_pragma=cache_size(-2000)", "mode=rw")
 	if err != nil {
 		return err
 	}
