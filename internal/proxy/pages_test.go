@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,13 +37,15 @@ func (w *slowWriter) SetWriteDeadline(until time.Time) error {
 // A slow client gets the whole response in small pieces, each with its own time limit.
 func TestProxySlowReader(t *testing.T) {
 	w := &slowWriter{header: make(http.Header), each: 4 * time.Millisecond}
-	to := newDeadlineWriter(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
-	b := make([]byte, 40<<10)
-	for range 2 {
-		if n, err := to.Write(b); n != len(b) || err != nil {
-			t.Fatal(n, err)
+	synctest.Test(t, func(t *testing.T) {
+		to := newDeadlineWriter(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
+		b := make([]byte, 40<<10)
+		for range 2 {
+			if n, err := to.Write(b); n != len(b) || err != nil {
+				t.Fatal(n, err)
+			}
 		}
-	}
+	})
 	if d := cmp.Diff([]int{40 << 10, 16 << 10, 16 << 10, 8 << 10}, w.got); d != "" {
 		t.Errorf("pieces:\n%s", d)
 	}
