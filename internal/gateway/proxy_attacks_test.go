@@ -255,10 +255,11 @@ func TestProxyTrouble(t *testing.T) {
 		}
 	}()
 	for name, c := range map[string]struct {
-		origin string
-		want   int
-	}{"slow": {slow.URL, 504}, "dead": {dead.URL, 502}, "garbled": {"http://" + garbled.Addr().String(), 502}} {
-		b := inFrontOf(t, c.origin, proxy.Options{Timeout: 50 * time.Millisecond}, setup{}, nil)
+		origin  string
+		timeout time.Duration
+		want    int
+	}{"slow": {slow.URL, 50 * time.Millisecond, 504}, "dead": {dead.URL, 0, 502}, "garbled": {"http://" + garbled.Addr().String(), 0, 502}} {
+		b := inFrontOf(t, c.origin, proxy.Options{Timeout: c.timeout}, setup{}, nil)
 		for _, path := range []string{"/", "/a/", "/style.css", "/api.json"} {
 			resp, body := send(t, "GET", b.url+path, "")
 			if resp.StatusCode != c.want || resp.Header.Get("Retry-After") == "" || resp.Header.Get("Cache-Control") != "no-store" || resp.Header["Link"] != nil {
