@@ -359,9 +359,10 @@ func TestUpdates(t *testing.T) {
 // A stream outlasts the time limits of other requests, reports every edition, and ends when
 // the server stops.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	at := new(oneView)
 	g := setup{site: at, protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
-	address, stop := serve(t, g, ServerOptions{ReadTimeout: 50 * time.Millisecond, WriteTimeout: 200 * time.Millisecond})
+	address, stop := serve(t, g, ServerOptions{ReadTimeout: testTimeLimit, WriteTimeout: testTimeLimit})
 	var streams []*http.Response
 	for range 2 {
 		res, err := http.Get("http://" + address + "/notes/events?after=1")
@@ -377,7 +378,7 @@ func TestStream(t *testing.T) {
 	if res, _ := get(t, "http://"+address+"/notes"); res.StatusCode != http.StatusOK {
 		t.Errorf("streams take the slots of other requests: %s", res.Status)
 	}
-	time.Sleep(300 * time.Millisecond) // longer than every limit
+	time.Sleep(testTimeLimit + testTimeLimit/8) // longer than every limit
 	at.mu.Lock()
 	at.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", EndpointBase: "https://x.test/", Epoch: "e", Seq: 2, Time: past.Add(time.Hour)}, []*millrace.Page{page("https://x.test/", "Home")})
 	at.mu.Unlock()

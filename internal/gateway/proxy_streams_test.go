@@ -21,11 +21,12 @@ import (
 )
 
 // testTimeLimit is a time limit of the server. It is long enough for slow test machines.
-const testTimeLimit = 400 * time.Millisecond
+const testTimeLimit = time.Second
 
 // The response of the site's server is passed on as it arrives, interim responses first. A
 // stream lasts as long as data flows, whatever the server's other limits are.
 func TestProxyStreams(t *testing.T) {
+	t.Parallel()
 	next := make(chan bool)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/events" {
@@ -75,6 +76,7 @@ func TestProxyStreams(t *testing.T) {
 
 // A request body may be slow, and the response may begin before the body is complete.
 func TestProxyUploads(t *testing.T) {
+	t.Parallel()
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/no" {
 			w.WriteHeader(http.StatusExpectationFailed)
@@ -167,6 +169,7 @@ func TestProxyNoType(t *testing.T) {
 
 // A connection that switches protocols is forwarded in both directions.
 func TestProxyUpgrades(t *testing.T) {
+	t.Parallel()
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("Sec-Websocket-Key") != "k" {
 			w.WriteHeader(http.StatusBadRequest)
@@ -210,6 +213,7 @@ func TestProxyUpgrades(t *testing.T) {
 // Under HTTP/2, too, a stream may be silent for longer than the server's limits, and a request
 // body may be slow.
 func TestProxyStreamsHTTP2(t *testing.T) {
+	t.Parallel()
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -232,7 +236,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 	t.Cleanup(p.Close)
 	front := httptest.NewUnstartedServer(setup{o: Options{Origin: p}}.gateway(t))
 	front.EnableHTTP2 = true
-	front.Config.ReadTimeout, front.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
+	front.Config.ReadTimeout, front.Config.WriteTimeout = testTimeLimit, testTimeLimit
 	front.StartTLS()
 	t.Cleanup(front.Close)
 	pr, pw := io.Pipe()
@@ -247,7 +251,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 	defer resp.Body.Close()
 	lines := bufio.NewReader(resp.Body)
 	for i := range 3 {
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(testTimeLimit + testTimeLimit/8)
 		if _, err := fmt.Fprintf(pw, "word %d\n", i); err != nil {
 			t.Fatal(err)
 		}
