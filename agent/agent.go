@@ -73,9 +73,9 @@ type Options struct {
 	// no limit.
 	MaxDepth int
 	MaxTime  time.Duration
-	// MaxList and Handshake are passed to [protocol.ReaderOptions].
-	MaxList   int64
-	Handshake bool
+	// MaxList and CheckPageLinks are passed to [protocol.ReaderOptions].
+	MaxList        int64
+	CheckPageLinks bool
 
 	// Keep, Drop and Comments correct the extraction of crawled pages. See
 	// [extract.RulesOptions].

@@ -90,7 +90,7 @@ func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop co
 			r.Notes = append(r.Notes, Note(n))
 		}
 	}
-	g.options = protocol.ReaderOptions{Key: a.o.Key, MaxList: a.o.MaxList, Quota: maxDecoded * a.o.MaxBytes, Handshake: a.o.Handshake, Note: g.note}
+	g.options = protocol.ReaderOptions{Key: a.o.Key, MaxList: a.o.MaxList, Quota: maxDecoded * a.o.MaxBytes, CheckPageLinks: a.o.CheckPageLinks, Note: g.note}
 	if !a.o.IgnorePolicy {
 		g.options.Policy = g.add
 	}

@@ -157,12 +157,12 @@ type ReaderOptions struct {
 	// files, for files with many pages such as SCP collections. Beyond it, the error is
 	// ErrTooLarge. If zero, the limit of the protocol applies.
 	Quota int64
-	// Handshake makes the reader check that each page links to the document of the page that the
-	// list names. This takes one more request per document. If a page links to another document,
-	// the error is ErrInvalid. Only TCT draft-00 uses it, because only its pages link to their
-	// documents.
-	Handshake bool
-	Now       func() time.Time // clock; nil = time.Now
+	// CheckPageLinks makes the reader check that each page links to the document that the list
+	// names for it. This takes one more request per document. If a page links to another
+	// document, the error is ErrInvalid. Only TCT draft-00 uses it, because only its pages link
+	// to their documents.
+	CheckPageLinks bool
+	Now            func() time.Time // clock; nil = time.Now
 }
 
 // Terms is a document in which a site declares how its content may be used.

@@ -8,8 +8,8 @@ import (
 
 // listFlags holds the flags for the page lists of protocols.
 type listFlags struct {
-	MaxList   int64 `placeholder:"MIB" help:"Maximum decoded size of a list of all pages (default: 100). It applies to tct-00 and arc, and to each list file of tct-01 and tct-03. The other specifications set their own limits."`
-	Handshake bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request per document."`
+	MaxList        int64 `placeholder:"MIB" help:"Maximum decoded size of a list of all pages (default: 100). It applies to tct-00 and arc, and to each list file of tct-01 and tct-03. The other specifications set their own limits."`
+	CheckPageLinks bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request per document."`
 }
 
 // maxMaxList is the maximum value of --max-list in MiB. It limits the space in the folder for
@@ -25,5 +25,5 @@ func (c *listFlags) validate() error {
 
 // set sets the options of readers.
 func (c *listFlags) set(o *protocol.ReaderOptions) {
-	o.MaxList, o.Handshake = c.MaxList<<20, c.Handshake
+	o.MaxList, o.CheckPageLinks = c.MaxList<<20, c.CheckPageLinks
 }

@@ -141,7 +141,7 @@ func (c *pullCommand) agentOptions(p *process) *agent.Options {
 	return &agent.Options{
 		Via: c.Via, Purpose: millrace.Purpose(c.Purpose), IgnorePolicy: c.IgnorePolicy, Parallel: c.Workers,
 		MaxPages: c.MaxPages, MaxBytes: int64(c.MaxBytes), MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
-		MaxList: c.MaxList << 20, Handshake: c.Handshake, Keep: c.Keep, Drop: c.Drop, Comments: c.Comments,
+		MaxList: c.MaxList << 20, CheckPageLinks: c.CheckPageLinks, Keep: c.Keep, Drop: c.Drop, Comments: c.Comments,
 		Key: c.keyOf, Sign: c.sign, UserAgent: c.UserAgent, Contact: c.Contact, Delay: c.clientOptions(p, nil).Delay,
 		Counts:       p.counts,
 		AllowPrivate: c.AllowPrivate, Dial: p.dial, Coefficients: c.values(), Progress: p.pulls(), Logger: p.log,

@@ -41,14 +41,14 @@ func TestPullMaxList(t *testing.T) {
 	}
 }
 
-// With --handshake, pull verifies that each page links to its document.
-func TestPullHandshake(t *testing.T) {
+// With --check-page-links, pull verifies that each page links to its document.
+func TestPullCheckPageLinks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
 	plain := pullBest(t, s.url, filepath.Join(t.TempDir(), "plain.db"), "--via", "tct-00")
-	shaken := pullBest(t, s.url, filepath.Join(t.TempDir(), "shaken.db"), "--via", "tct-00", "--handshake")
-	if shaken.Added != plain.Added || shaken.Requests != plain.Requests+int64(plain.Added) || len(shaken.Ways) != 1 {
-		t.Errorf("%d requests and %d pages, with --handshake %d and %d: %+v", plain.Requests, plain.Added, shaken.Requests, shaken.Added, shaken.Ways)
+	checked := pullBest(t, s.url, filepath.Join(t.TempDir(), "checked.db"), "--via", "tct-00", "--check-page-links")
+	if checked.Added != plain.Added || checked.Requests != plain.Requests+int64(plain.Added) || len(checked.Ways) != 1 {
+		t.Errorf("%d requests and %d pages, with --check-page-links %d and %d: %+v", plain.Requests, plain.Added, checked.Requests, checked.Added, checked.Ways)
 	}
 	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := "http://" + r.Host
@@ -66,7 +66,7 @@ func TestPullHandshake(t *testing.T) {
 		}
 	}))
 	defer stranger.Close()
-	r := pullBest(t, stranger.URL, filepath.Join(t.TempDir(), "stranger.db"), "--via", "tct-00", "--handshake")
+	r := pullBest(t, stranger.URL, filepath.Join(t.TempDir(), "stranger.db"), "--via", "tct-00", "--check-page-links")
 	if len(r.Ways) != 2 || r.Ways[1].Protocol != webCrawl || r.Ways[1].Code != "tct-00/3.1" {
 		t.Errorf("a page with a link to another document: %+v", r)
 	}

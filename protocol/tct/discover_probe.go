@@ -68,7 +68,7 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 		return nil, r.noList(other)
 	}
 	offer, err := p.Offer(ctx, len(lists), cost)
-	if err == nil && d.Handshake && r.Options.Handshake {
+	if err == nil && d.Handshake && r.Options.CheckPageLinks {
 		offer.PerChange.Requests++
 		offer.First.Requests += int64(p.Items)
 	}

@@ -198,7 +198,7 @@ func TestCross00(t *testing.T) {
 		Protocol: Draft00(), Good: goodHandler00, Faults: faults,
 		Unread: map[string]string{
 			"6.1/content-hash#bare digits": "validators are compared without the name of the hash",
-			"3.1/alternate-element":        "the list names the document; Handshake asks pages",
+			"3.1/alternate-element":        "the list names the document; CheckPageLinks fetches pages",
 			"3.3/manifest":                 "the list names each document, whatever its pattern",
 			"5.*":                          "what a 304 spares; a new reader sends no condition",
 			"6.1/version#missing":          "there is one version, and the items are as it wants them",

@@ -76,7 +76,7 @@ func (c *conversation) run(t *testing.T, open func(*conversation) millrace.Sourc
 			}
 			c.now = c.now.Add(d)
 		case "handshake":
-			c.o.Handshake = true
+			c.o.CheckPageLinks = true
 			src = open(c)
 		case "key":
 			c.o.Key = func(origin string) string {
