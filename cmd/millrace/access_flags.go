@@ -21,11 +21,11 @@ import (
 
 // accessFlags holds the flags for keys and rate limits.
 type accessFlags struct {
-	RequireKey bool     `help:"Require a key for the content of every protocol (see millrace help keys). This disables SCP, which does not support keys."`
-	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
-	Rate       float64  `placeholder:"N" help:"Maximum content requests per second from one key or address; bursts may be twice as large (default: no limit)."`
-	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none)."`
-	trusted    []netip.Prefix
+	RequireKey      bool     `help:"Require a key for the content of every protocol (see millrace help keys). This disables SCP, which does not support keys."`
+	PublicProtocols []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
+	Rate            float64  `placeholder:"N" help:"Maximum content requests per second from one key or address; bursts may be twice as large (default: no limit)."`
+	Proxies         []string `placeholder:"ADDRESS" help:"Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none)."`
+	trusted         []netip.Prefix
 
 	botRuleFlags
 }
@@ -56,18 +56,18 @@ func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
 		return usageError(fmt.Sprintf("--rate %v: must be 0 or at least 0.001 requests per second, such as 10; omit it for no limit", c.Rate))
 	}
-	if len(c.Open) > 0 && !c.RequireKey {
-		return usageError("--open: only valid with --require-key; without it, every protocol is open")
+	if len(c.PublicProtocols) > 0 && !c.RequireKey {
+		return usageError("--public-protocols: only valid with --require-key; without it, every protocol is public")
 	}
-	for _, name := range c.Open {
+	for _, name := range c.PublicProtocols {
 		if name == "mcp" {
 			continue
 		}
 		if name == "" {
-			return usageError(`--open: "" is not a protocol; omit the flag to require a key for all protocols`)
+			return usageError(`--public-protocols: "" is not a protocol; omit the flag to require a key for all protocols`)
 		}
 		if _, err := protocols(name); err != nil {
-			return usageError("--open: " + err.Error())
+			return usageError("--public-protocols: " + err.Error())
 		}
 	}
 	var err error
@@ -76,9 +76,9 @@ func (c *accessFlags) validate() error {
 }
 
 // needsKey reports whether the content of a protocol needs a key. Without RequireKey, all
-// protocols are open.
+// protocols are public.
 func (c *accessFlags) needsKey(name string) bool {
-	return c != nil && c.RequireKey && !slices.Contains(c.Open, name)
+	return c != nil && c.RequireKey && !slices.Contains(c.PublicProtocols, name)
 }
 
 // apply sets the options of the gateway for keys and limits.

@@ -80,7 +80,7 @@ func TestServeRequiresKey(t *testing.T) {
 func TestServeOpens(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "site.db")
-	s := serve(t, copySite(t, "handbook"), "--store", db, "--require-key", "--open", "scp")
+	s := serve(t, copySite(t, "handbook"), "--store", db, "--require-key", "--public-protocols", "scp")
 	for path, want := range map[string]int{"sitemap.xml": 200, "llm-pages.json": 401, "about/llm.json": 401} {
 		if code, h, _ := get(t, s.url+path); code != want || code == 200 && strings.Contains(h.Get("Cache-Control"), "private") {
 			t.Errorf("%s: %d %v", path, code, h)
@@ -174,13 +174,13 @@ func TestAccessFlagsInvalid(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
 	for _, args := range [][]string{
-		{"--open", "scp"},
-		{"--open", ""},
-		{"--require-key", "--open", ""},
-		{"--require-key", "--open="},
-		{"--require-key", "--open", "scp,"},
-		{"--require-key", "--open", "scp", "--open", ""},
-		{"--require-key", "--open", "--rate", "1"},
+		{"--public-protocols", "scp"},
+		{"--public-protocols", ""},
+		{"--require-key", "--public-protocols", ""},
+		{"--require-key", "--public-protocols="},
+		{"--require-key", "--public-protocols", "scp,"},
+		{"--require-key", "--public-protocols", "scp", "--public-protocols", ""},
+		{"--require-key", "--public-protocols", "--rate", "1"},
 		{"--rate", "-1"},
 		{"--rate", "NaN"},
 		{"--rate", "+Inf"},
@@ -197,7 +197,7 @@ func TestAccessFlagsInvalid(t *testing.T) {
 }
 
 // The flag, the environment and the configuration use the same names of protocols.
-func TestOpened(t *testing.T) {
+func TestPublicProtocols(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
 	conf := func(yaml string) string {
@@ -211,17 +211,17 @@ func TestOpened(t *testing.T) {
 		args []string
 		part string // expected in the message
 	}{
-		{"", "", []string{"--open", "scp,tct-01", "--open", "x1"}, "x1"},
+		{"", "", []string{"--public-protocols", "scp,tct-01", "--public-protocols", "x1"}, "x1"},
 		{"", "scp,x2", nil, "x2"},
-		{"open: scp,x3\n", "", nil, "x3"},
-		{"open: [scp, x4]\n", "", nil, "x4"},
-		{"open: x5\n", "scp", []string{"--open", "x6"}, "x6"},
-		{"open: \"\"\n", "", nil, `""`},
-		{"open: [scp, \"\"]\n", "", nil, `""`},
+		{"public-protocols: scp,x3\n", "", nil, "x3"},
+		{"public-protocols: [scp, x4]\n", "", nil, "x4"},
+		{"public-protocols: x5\n", "scp", []string{"--public-protocols", "x6"}, "x6"},
+		{"public-protocols: \"\"\n", "", nil, `""`},
+		{"public-protocols: [scp, \"\"]\n", "", nil, `""`},
 	} {
 		args := append([]string{"serve", dir, "--listen", "127.0.0.1:0", "--config", conf(c.conf)}, c.args...)
-		exit, code, out := failure(t, map[string]string{"MILLRACE_OPEN": c.env}, args...)
-		if exit != exitUsage || code != "usage/open" || !strings.Contains(out, c.part) {
+		exit, code, out := failure(t, map[string]string{"MILLRACE_PUBLIC_PROTOCOLS": c.env}, args...)
+		if exit != exitUsage || code != "usage/public-protocols" || !strings.Contains(out, c.part) {
 			t.Errorf("%q %q %q: %d %s: %s", c.conf, c.env, c.args, exit, code, out)
 		}
 	}

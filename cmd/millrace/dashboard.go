@@ -60,7 +60,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 		Name: from.Name, Base: from.Base, EndpointBase: s.endpointBase, ExternalPages: o.Origin == nil && from.Files == nil && !from.OnlyText(), Pages: s.site, Server: s.Server,
 		LastScan: from.lastScan, Replicas: s.Replicas.List, Save: s.save(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{
-			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
+			RequireKey: c.RequireKey, PublicProtocols: c.PublicProtocols, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
 	}
 	if fleet, err := sitelist.SummaryOf(ctx, from.Store.Fleet(), ""); err != nil {

@@ -69,7 +69,7 @@ func TestPublishingKey(t *testing.T) {
 	flags := flagsOf(k.Selected())
 	values := map[string]string{
 		"also": "tct-03", "arc-listed": "/x", "base-url": "https://x.example/", "crawl-priority": "/x=0.5", "embed-url": "http://localhost:1/v1",
-		"exclude": "/x", "files-url": "https://x.example", "hide-kinds": "forum", "hub": "https://x.example/", "open": "tct-01", "sections": "/x",
+		"exclude": "/x", "files-url": "https://x.example", "hide-kinds": "forum", "hub": "https://x.example/", "public-protocols": "tct-01", "sections": "/x",
 	}
 	var outside []string
 	for _, names := range outsideFingerprint {
@@ -91,7 +91,7 @@ func TestPublishingKey(t *testing.T) {
 		switch name {
 		case "embed-url":
 			given = append(given, "--embed-model=x")
-		case "open":
+		case "public-protocols":
 			given = append(given, "--require-key")
 		}
 		is := fingerprint(given...)

@@ -31,7 +31,7 @@ func (c *serveCommand) checkNotifications(policy *millrace.Policy) error {
 	}
 	for _, proto := range all.Protocols() {
 		if len(c.Web.Hub) > 0 && proto.Feeds && c.needsKey(proto.Name) {
-			return usageError("--hub: hubs have no key to read the feeds; add --open " + proto.Name)
+			return usageError("--hub: hubs have no key to read the feeds; add --public-protocols " + proto.Name)
 		}
 	}
 	if c.IndexNow && policy.Refuses(millrace.Search) {

@@ -9,9 +9,9 @@ import (
 
 // AccessSettings are the settings that control who may read the site, and how often.
 type AccessSettings struct {
-	RequireKey bool     // content needs a key
-	Open       []string // protocols that need no key
-	Rate       float64  // content requests per second and client; 0 = no limit
+	RequireKey      bool     // content needs a key
+	PublicProtocols []string // protocols that need no key
+	Rate            float64  // content requests per second and client; 0 = no limit
 	// FilesRate is the maximum transfer rate of large files to one client in bytes per second, and
 	// FilesRateTotal that to all clients together; 0 = no limit.
 	FilesRate, FilesRateTotal float64

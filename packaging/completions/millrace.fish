@@ -19,7 +19,7 @@ complete -c millrace -n '__fish_seen_subcommand_from serve' -l hub -r -d 'WebSub
 complete -c millrace -n '__fish_seen_subcommand_from serve' -l embed-url -r -d 'Base URL of a server for text embeddings with OpenAI’s /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site’s own words).'
 complete -c millrace -n '__fish_seen_subcommand_from serve' -l embed-model -r -d 'Name of the embedding model.'
 complete -c millrace -n '__fish_seen_subcommand_from serve' -l require-key -d 'Require a key for the content of every protocol (see millrace help keys). This disables SCP, which does not support keys.'
-complete -c millrace -n '__fish_seen_subcommand_from serve' -l open -r -d 'With --require-key: protocols whose content stays public.'
+complete -c millrace -n '__fish_seen_subcommand_from serve' -l public-protocols -r -d 'With --require-key: protocols whose content stays public.'
 complete -c millrace -n '__fish_seen_subcommand_from serve' -l rate -r -d 'Maximum content requests per second from one key or address; bursts may be twice as large (default: no limit).'
 complete -c millrace -n '__fish_seen_subcommand_from serve' -l proxies -r -d 'Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none).'
 complete -c millrace -n '__fish_seen_subcommand_from serve' -l bot -r -d 'Rule for bots, such as training=403. NAME is a bot’s token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots without a proven identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. Bots whose purpose the policy refuses get 403, or 402 if the policy names a price.'
