@@ -44,7 +44,7 @@ type sitesAddCommand struct {
 	MinInterval sitelist.Interval `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch). To remove it, use --min-interval=-."`
 	MaxInterval sitelist.Interval `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch). It also lowers a longer minimum of watch. To remove it, use --max-interval=-."`
 	Webhook     string            `placeholder:"URL" help:"Post the changes of the sites to this URL instead of to the receiver of watch. watch signs them with the secret in --webhook-secret-file. To remove it, use --webhook=-."`
-	SkipWrong   bool              `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
+	SkipInvalid bool              `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
 }
 
 // Run adds all sites or none.
@@ -53,12 +53,12 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: time.Duration(c.MinInterval), Max: time.Duration(c.MaxInterval), Webhook: c.Webhook,
 	}
 	err := c.change(ctx, p, true, &c.fetchFlags, c.Sites, func(st store.Store, l *sitelist.List) (err error) {
-		if l.Wrong == 0 || c.SkipWrong {
+		if l.Invalid == 0 || c.SkipInvalid {
 			l.Added, l.Changed, err = st.Fleet().Put(ctx, l.With(settings))
 		}
 		return err
 	})
-	if c.SkipWrong && errors.Is(err, errReported) {
+	if c.SkipInvalid && errors.Is(err, errReported) {
 		return nil
 	}
 	return err
@@ -85,7 +85,7 @@ func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fet
 	if err := p.report(l.Report, func(w *bytes.Buffer) { l.WriteText(w) }); err != nil {
 		return err
 	}
-	if l.Wrong > 0 {
+	if l.Invalid > 0 {
 		return errReported
 	}
 	return nil

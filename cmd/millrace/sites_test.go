@@ -28,7 +28,7 @@ func TestSites(t *testing.T) {
 	if code, r := sites("add", list); code != exitFailure || r.Added != 0 || len(r.Entries) != 1 || r.Entries[0].Line != 2 || r.Entries[0].Code != "bad-url" {
 		t.Errorf("exit %d: %+v", code, r)
 	}
-	if code, r := sites("add", list, "--skip-wrong", "--label", "books"); code != exitGood || r.Added != 1 {
+	if code, r := sites("add", list, "--skip-invalid", "--label", "books"); code != exitGood || r.Added != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}
 	h, secret := newHook(t), filepath.Join(t.TempDir(), "secret")
@@ -152,7 +152,7 @@ func TestSites(t *testing.T) {
 		{[]string{"remove", first.url}, exitFailure, 0, 1},
 		{[]string{"remove", first.url, "--delete-pages"}, exitGood, 1, 0},
 	} {
-		if code, r := sites(c.args...); code != c.code || r.Changed != c.changed || r.Wrong != c.wrong {
+		if code, r := sites(c.args...); code != c.code || r.Changed != c.changed || r.Invalid != c.wrong {
 			t.Errorf("%v: exit %d: %+v", c.args, code, r)
 		}
 	}

@@ -28,15 +28,15 @@ import (
 
 const (
 	maxLine   = 4096     // maximum size of a line in bytes
-	maxSample = 100      // maximum number of wrong entries in a report
+	maxSample = 100      // maximum number of invalid entries in a report
 	maxLists  = 50_000   // maximum number of sitemaps of one source
 	maxDepth  = 4        // maximum depth of nested sitemap indexes
 	maxList   = 1 << 30  // maximum size of a list in bytes
 	maxMap    = 64 << 20 // maximum size of a sitemap in bytes
 )
 
-// Wrong is an entry of a list that is not the URL of a site.
-type Wrong struct {
+// InvalidEntry is an entry of a list that is not the URL of a site.
+type InvalidEntry struct {
 	Source string `json:"source"` // name of the list
 	Line   int    `json:"line"`   // line of the entry, from 1; 0 = the entry is an argument
 	Code   string `json:"code"`   // code of the violated rule
@@ -48,9 +48,9 @@ type Report struct {
 	Sites   int            `json:"sites"`             // entries that are URLs of sites
 	Added   int            `json:"added"`             // sites that are new in the fleet
 	Changed int            `json:"changed"`           // sites whose settings were changed, or that were removed, paused or resumed
-	Wrong   int            `json:"wrong"`             // entries that are not URLs of sites
-	Rules   map[string]int `json:"rules,omitempty"`   // number of wrong entries by violated rule
-	Entries []Wrong        `json:"entries,omitempty"` // the first wrong entries; at most 100
+	Invalid int            `json:"invalid"`           // entries that are not URLs of sites
+	Rules   map[string]int `json:"rules,omitempty"`   // number of invalid entries by violated rule
+	Entries []InvalidEntry `json:"entries,omitempty"` // the first invalid entries; at most 100
 }
 
 // List contains the URLs of sites that were read from sources, in a temporary file.
@@ -70,7 +70,7 @@ func IsList(source string) bool {
 }
 
 // Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It continues
-// after wrong entries, and uses little memory. The caller must close the list.
+// after invalid entries, and uses little memory. The caller must close the list.
 func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []string) (*List, error) {
 	l := &List{client: client, stdin: stdin, maps: make(map[string]bool), named: len(sources) > 0}
 	for _, source := range sources {
@@ -202,7 +202,7 @@ func (l *List) list(ctx context.Context, name string, r io.Reader) error {
 			text = strings.TrimPrefix(text, "\ufeff")
 		}
 		if text = strings.TrimSpace(text); long {
-			l.wrong(name, line, "line-size", fmt.Sprintf("longer than %d bytes", maxLine))
+			l.addInvalid(name, line, "line-size", fmt.Sprintf("longer than %d bytes", maxLine))
 		} else if text != "" && text[0] != '#' {
 			if err := l.add(name, line, text); err != nil {
 				return err
@@ -274,7 +274,7 @@ func (l *List) sitemap(ctx context.Context, name string, r io.Reader, depth int)
 		var broken *millrace.FormatError
 		switch {
 		case errors.As(err, &broken):
-			l.wrong(name, e.Line, cmp.Or(millrace.ErrorCode(err), "invalid"), err.Error())
+			l.addInvalid(name, e.Line, cmp.Or(millrace.ErrorCode(err), "invalid"), err.Error())
 		case err != nil:
 			return err
 		case e.Sitemap:
@@ -297,17 +297,17 @@ func (l *List) sitemap(ctx context.Context, name string, r io.Reader, depth int)
 			return ctx.Err()
 		}
 		if err != nil { // continue with the other sitemaps
-			l.wrong(name, e.Line, millrace.ErrorCode(err), err.Error())
+			l.addInvalid(name, e.Line, millrace.ErrorCode(err), err.Error())
 		}
 	}
 	return nil
 }
 
-// add adds the site of a URL, or records that it is wrong.
+// add adds the site of a URL, or records that it is invalid.
 func (l *List) add(name string, line int, text string) error {
 	folder, err := ingest.Folder(ingest.Source(text))
 	if err != nil {
-		l.wrong(name, line, millrace.ErrorCode(err), err.Error())
+		l.addInvalid(name, line, millrace.ErrorCode(err), err.Error())
 		return nil
 	}
 	l.Sites++
@@ -315,13 +315,13 @@ func (l *List) add(name string, line int, text string) error {
 	return err
 }
 
-// wrong records a wrong entry.
-func (l *List) wrong(name string, line int, code, text string) {
-	if l.Wrong++; l.Rules == nil {
+// addInvalid records an invalid entry.
+func (l *List) addInvalid(name string, line int, code, text string) {
+	if l.Invalid++; l.Rules == nil {
 		l.Rules = make(map[string]int)
 	}
 	if l.Rules[code]++; len(l.Entries) < maxSample {
-		l.Entries = append(l.Entries, Wrong{name, line, code, text})
+		l.Entries = append(l.Entries, InvalidEntry{name, line, code, text})
 	}
 }
 
@@ -335,7 +335,7 @@ type Choice struct {
 
 // Each calls f with queries that select the sites of the list, or all sites of the choice if the
 // list was read from no source. It counts the sites that f has changed. Entries that match no site
-// are wrong. If the list has wrong entries, Each does not call f. A list without entries is
+// are invalid. If the list has invalid entries, Each does not call f. A list without entries is
 // ErrInvalid, because an empty file must not select all sites.
 func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q store.FleetQuery) (changed int, err error)) error {
 	do := func(sites []string) error {
@@ -354,11 +354,11 @@ func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q stor
 	switch {
 	case !l.named:
 		return do(nil)
-	case l.Sites == 0 && l.Wrong == 0:
+	case l.Sites == 0 && l.Invalid == 0:
 		return millrace.Coded("no-sites", fmt.Errorf("%w: the list contains no site", millrace.ErrInvalid))
 	}
 	err := l.batches(func(sites []string) error { return l.find(ctx, st, c, sites) })
-	if err != nil || l.Wrong > 0 {
+	if err != nil || l.Invalid > 0 {
 		return err
 	}
 	return l.batches(do)
@@ -391,7 +391,7 @@ func (l *List) batches(f func(sites []string) error) error {
 	return f(some)
 }
 
-// find records the sites that do not match the choice as wrong.
+// find records the sites that do not match the choice as invalid.
 func (l *List) find(ctx context.Context, st store.Store, c Choice, sites []string) error {
 	found := make(map[string]bool)
 	for s, err := range st.Fleet().Sites(ctx, store.FleetQuery{Sites: sites, Label: c.Label}) {
@@ -416,7 +416,7 @@ func (l *List) find(ctx context.Context, st store.Store, c Choice, sites []strin
 				continue
 			}
 		}
-		l.wrong(u, 0, "not-found", text)
+		l.addInvalid(u, 0, "not-found", text)
 	}
 	return nil
 }

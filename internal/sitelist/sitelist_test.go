@@ -55,7 +55,7 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
-// Lists have many formats, which are detected by their content. Each wrong entry is reported with
+// Lists have many formats, which are detected by their content. Each invalid entry is reported with
 // its line and rule.
 func TestRead(t *testing.T) {
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string
 		urls       []string
-		wrong      []Wrong
+		wrong      []InvalidEntry
 	}{
 		{"empty", "", nil, nil},
 		{"lines", "\ufeff# sites\r\nhttps://A.example\r\n\n  b.example/x/y.html \nhttps://a.example/", []string{a, b, a}, nil},
@@ -71,13 +71,13 @@ func TestRead(t *testing.T) {
 		{
 			"wrong lines", a + "\nftp://x.example/\nhttps://u:secret@x.example/\nhello\n" + strings.Repeat("x", 100_000) + "\n" + b + "\n",
 			[]string{a, b},
-			[]Wrong{{"", 2, "bad-scheme", ""}, {"", 3, "url-credentials", ""}, {"", 4, "bad-url", ""}, {"", 5, "line-size", ""}},
+			[]InvalidEntry{{"", 2, "bad-scheme", ""}, {"", 3, "url-credentials", ""}, {"", 4, "bad-url", ""}, {"", 5, "line-size", ""}},
 		},
 		{
 			"OPML", "<?xml version=\"1.0\"?>\n<opml version=\"2.0\"><body><outline text=\"news\">\n<outline text=\"A\" xmlUrl=\"https://f.example/feed\" htmlUrl=\"https://a.example/\"/>\n" +
 				"<outline xmlUrl=\"https://b.example/feed.xml\"/>\n<outline xmlUrl=\"gopher://c/\"/></outline></body></opml>",
 			[]string{a, "https://b.example/"},
-			[]Wrong{{"", 5, "bad-scheme", ""}},
+			[]InvalidEntry{{"", 5, "bad-scheme", ""}},
 		},
 		{
 			"sitemap", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://a.example/</loc></url><url><loc>https://b.example/x/</loc></url></urlset>`,
@@ -98,7 +98,7 @@ func TestRead(t *testing.T) {
 				}
 				l.Entries[i].Error = ""
 			}
-			if d := cmp.Diff([]any{tt.urls, tt.wrong, len(tt.urls), len(tt.wrong)}, []any{urls, l.Entries, l.Sites, l.Wrong}); d != "" {
+			if d := cmp.Diff([]any{tt.urls, tt.wrong, len(tt.urls), len(tt.wrong)}, []any{urls, l.Entries, l.Sites, l.Invalid}); d != "" {
 				t.Error(d)
 			}
 		})
@@ -132,7 +132,7 @@ func TestSources(t *testing.T) {
 	l, urls := read(t, strings.NewReader("https://four.example/\n"), server.URL+"/index.xml", server.URL+"/list.txt", "-", "five.example", "wrong://x", server.URL+"/deep0.xml")
 	if slices.Sort(urls); !slices.Equal(urls, []string{
 		"https://five.example/", "https://four.example/", "https://one.example/", "https://three.example/", "https://two.example/",
-	}) || l.Rules["http-404"] != 1 || l.Rules["bad-scheme"] != 1 || l.Rules["too-large"] != 1 || l.Wrong != 3 {
+	}) || l.Rules["http-404"] != 1 || l.Rules["bad-scheme"] != 1 || l.Rules["too-large"] != 1 || l.Invalid != 3 {
 		t.Errorf("%q, %+v", urls, l.Report)
 	}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP()
@@ -157,7 +157,7 @@ func TestLong(t *testing.T) {
 		}
 	}
 	l, urls := read(t, nil, file(t, text.String()))
-	if len(urls) != n || l.Wrong != n/2 || len(l.Entries) != maxSample || l.Entries[1].Line != 5 {
+	if len(urls) != n || l.Invalid != n/2 || len(l.Entries) != maxSample || l.Entries[1].Line != 5 {
 		t.Errorf("%d sites, %+v", len(urls), l.Report)
 	}
 	var out bytes.Buffer
@@ -180,11 +180,11 @@ func TestLong(t *testing.T) {
 		}
 	}
 	if pause(l); l.Changed != 0 {
-		t.Errorf("%d changed by a list with wrong entries", l.Changed)
+		t.Errorf("%d changed by a list with invalid entries", l.Changed)
 	}
 	l, _ = read(t, strings.NewReader(strings.Join(urls, "\n")), "-")
-	if pause(l); l.Changed != n || l.Wrong != 0 {
-		t.Errorf("%d changed, %d wrong", l.Changed, l.Wrong)
+	if pause(l); l.Changed != n || l.Invalid != 0 {
+		t.Errorf("%d changed, %d wrong", l.Changed, l.Invalid)
 	}
 }
 

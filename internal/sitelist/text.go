@@ -17,10 +17,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxShown is the maximum number of wrong entries in a text.
+// maxShown is the maximum number of invalid entries in a text.
 const maxShown = 20
 
-// WriteText writes the wrong entries and the totals.
+// WriteText writes the invalid entries and the totals.
 func (r *Report) WriteText(w io.Writer) {
 	for _, e := range r.Entries[:min(len(r.Entries), maxShown)] {
 		if e.Line > 0 {
@@ -29,7 +29,7 @@ func (r *Report) WriteText(w io.Writer) {
 			fmt.Fprintf(w, "%s: %s\n", e.Code, e.Error)
 		}
 	}
-	if more := r.Wrong - maxShown; more > 0 {
+	if more := r.Invalid - maxShown; more > 0 {
 		fmt.Fprintf(w, "and %d more; --json lists the first %d\n", more, maxSample)
 	}
 	codes := slices.SortedFunc(maps.Keys(r.Rules), func(a, b string) int {
@@ -38,7 +38,7 @@ func (r *Report) WriteText(w io.Writer) {
 	for _, code := range codes {
 		fmt.Fprintf(w, "%8d  %s\n", r.Rules[code], code)
 	}
-	fmt.Fprintf(w, "%s: %d added, %d changed; wrong entries: %d\n", humanize.Quantity(int64(r.Sites), "site"), r.Added, r.Changed, r.Wrong)
+	fmt.Fprintf(w, "%s: %d added, %d changed; invalid entries: %d\n", humanize.Quantity(int64(r.Sites), "site"), r.Added, r.Changed, r.Invalid)
 }
 
 // Fleet describes the sites of a store.

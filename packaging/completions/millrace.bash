@@ -87,7 +87,7 @@ _millrace() {
 		'version') words=' --json --quiet --log-level --config' ;;
 		'help') words=' --all' ;;
 		'sites') words='add remove list pause resume ' ;;
-		'sites add') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label --priority --min-interval --max-interval --webhook --skip-wrong' ;;
+		'sites add') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label --priority --min-interval --max-interval --webhook --skip-invalid' ;;
 		'sites remove') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label --delete-pages' ;;
 		'sites list') words=' --json --quiet --log-level --config --store --label' ;;
 		'sites pause') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label' ;;
