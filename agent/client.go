@@ -50,7 +50,7 @@ func (a *Agent) withKeys(c *fetch.Client) *http.Client { return fetch.WithKeys(c
 
 // checkSignatures returns an error if the number of invalid signatures has risen above before.
 func (s *sitePull) checkSignatures(before int64) error {
-	if s.verifier.Counts().Wrong > before {
+	if s.verifier.Counts().Invalid > before {
 		return s.verifier.Err()
 	}
 	return nil

@@ -81,7 +81,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 		s.reportSavings(ctx, err != nil)
 		stats := client.Stats()
 		r.Requests, r.BytesReceived = stats.Requests, stats.Received()
-		if c := verifier.Counts(); c.Verified+c.Wrong+c.Unverified > 0 {
+		if c := verifier.Counts(); c.Verified+c.Invalid+c.Unverified > 0 {
 			r.Signed = &c
 		}
 		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
@@ -168,9 +168,9 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	if err != nil {
 		return err
 	}
-	before, wrong := s.client.Stats().Requests, s.verifier.Counts().Wrong
+	before, invalid := s.client.Stats().Requests, s.verifier.Counts().Invalid
 	rep, err := mirror.Sync(ctx, from, &quotaSource{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
-	err = cmp.Or(err, s.checkSignatures(wrong))
+	err = cmp.Or(err, s.checkSignatures(invalid))
 	if pages, ok := src.Source.(ingest.Originals); ok && err == nil {
 		_, err = s.corrections().Try(ctx, s.o.Logger, site, from, pages)
 	}
@@ -201,14 +201,14 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	if fills(w, route) {
 		source = summaries
 	}
-	wrong := s.verifier.Counts().Wrong
+	invalid := s.verifier.Counts().Invalid
 	rep, err := mirror.Sync(ctx, from, &quotaSource{source, s.budget.full}, s.site, &mirror.Options{
 		Logger:   s.o.Logger,
 		Progress: func(g mirror.Progress) { show(g.Done, g.Named) },
 		Enough:   s.budget.enough,
 		Fallback: fill,
 	})
-	err = cmp.Or(err, s.checkSignatures(wrong))
+	err = cmp.Or(err, s.checkSignatures(invalid))
 	s.policy.noting.Lock()
 	defer s.policy.noting.Unlock()
 	if summaries.by[Crawl] > 0 {

@@ -123,7 +123,7 @@ func signedText(r *Report) string {
 		return ""
 	}
 	text := fmt.Sprintf("  %s with a valid signature of the site", humanize.Quantity(r.Signed.Verified, "answer"))
-	if n := r.Signed.Wrong; n > 0 {
+	if n := r.Signed.Invalid; n > 0 {
 		text += fmt.Sprintf("; %d rejected for an invalid signature", n)
 	}
 	if n := r.Signed.Unverified; n > 0 {

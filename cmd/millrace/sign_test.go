@@ -35,7 +35,7 @@ func TestSignedSite(t *testing.T) {
 	key, id := signingKey(t)
 	b := serveBehind(t, manyPages(t, 6), "--sign-responses", key)
 	first := pullBest(t, b.url, filepath.Join(t.TempDir(), "mirror.db"))
-	if first.Signed == nil || first.Signed.Verified == 0 || first.Signed.Wrong+first.Signed.Unverified > 0 || !cmp.Equal(first.Signed.Keys, []string{id}) {
+	if first.Signed == nil || first.Signed.Verified == 0 || first.Signed.Invalid+first.Signed.Unverified > 0 || !cmp.Equal(first.Signed.Keys, []string{id}) {
 		t.Errorf("signed: %+v", first.Signed)
 	}
 	// The changed bytes have a valid digest.
@@ -60,7 +60,7 @@ func TestSignedSite(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v: %s", code, err, errs)
 	}
-	if code != 1 || !strings.HasPrefix(r.Code, "rfc9421/") || !strings.Contains(r.Error, "p003.html") || r.Signed.Wrong == 0 {
+	if code != 1 || !strings.HasPrefix(r.Code, "rfc9421/") || !strings.Contains(r.Error, "p003.html") || r.Signed.Invalid == 0 {
 		t.Errorf("exit %d: %+v, %+v", code, r, r.Signed)
 	}
 	for u, p := range storedPages(t, file, b.url, b.url) {
@@ -81,7 +81,7 @@ func TestSignedSite(t *testing.T) {
 		t.Fatalf("the best way is %s, whose documents are at other URLs", best)
 	}
 	next := pullBest(t, b.url, filepath.Join(t.TempDir(), "next.db"))
-	if next.Via == best || len(next.Ways) < 2 || next.Ways[0].Protocol != best || !strings.HasPrefix(next.Ways[0].Code, "rfc9421/") || next.Signed.Wrong == 0 {
+	if next.Via == best || len(next.Ways) < 2 || next.Ways[0].Protocol != best || !strings.HasPrefix(next.Ways[0].Code, "rfc9421/") || next.Signed.Invalid == 0 {
 		t.Errorf("by %s, %+v, %+v", next.Via, next.Ways, next.Signed)
 	}
 }

@@ -22,7 +22,7 @@ const verifySkew = time.Hour
 // VerifyCounts counts the signatures of a site's responses.
 type VerifyCounts struct {
 	Verified   int64    `json:"verified"`             // valid signatures
-	Wrong      int64    `json:"wrong,omitempty"`      // signatures that do not match, or are outside their validity period
+	Invalid    int64    `json:"invalid,omitempty"`    // signatures that do not match, or are outside their validity period
 	Unverified int64    `json:"unverified,omitempty"` // signatures whose key the site does not publish
 	Unsigned   int64    `json:"unsigned,omitempty"`   // responses without a signature
 	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys of valid signatures
@@ -52,14 +52,14 @@ func (s *ResponseVerifier) Another() *ResponseVerifier {
 	return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)}
 }
 
-// VerifyError reports a wrong signature of a response. It wraps [millrace.ErrInvalid].
+// VerifyError reports an invalid signature of a response. It wraps [millrace.ErrInvalid].
 type VerifyError struct {
 	URL string
 	Err error
 }
 
-// Error returns "URL: wrong signature: cause".
-func (e *VerifyError) Error() string { return e.URL + ": wrong signature: " + e.Err.Error() }
+// Error returns "URL: invalid signature: cause".
+func (e *VerifyError) Error() string { return e.URL + ": invalid signature: " + e.Err.Error() }
 
 // Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
@@ -76,7 +76,7 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	of, err := stampOf(resp.Header)
 	switch {
 	case err != nil:
-		return nil, s.wrong(url, err)
+		return nil, s.fail(url, err)
 	case of == nil:
 		s.add(func(c *VerifyCounts) { c.Unsigned++ })
 		return nil, nil
@@ -99,7 +99,7 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 		err = of.verify(&message{status: resp.StatusCode, field: resp.Header, req: requestMessage(resp.Request, "")}, key)
 	}
 	if err != nil {
-		return nil, s.wrong(url, err)
+		return nil, s.fail(url, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	s.keys[of.keyID] = true
 	return func() {
 		s.add(func(c *VerifyCounts) { c.Verified-- })
-		_ = s.wrong(url, fmt.Errorf("%w: the body does not match Content-Digest", millrace.ErrInvalid))
+		_ = s.fail(url, fmt.Errorf("%w: the body does not match Content-Digest", millrace.ErrInvalid))
 	}, nil
 }
 
@@ -158,11 +158,11 @@ func (s *ResponseVerifier) add(to func(*VerifyCounts)) {
 	to(&s.count)
 }
 
-func (s *ResponseVerifier) wrong(url string, err error) error {
+func (s *ResponseVerifier) fail(url string, err error) error {
 	no := &VerifyError{url, err}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count.Wrong++
+	s.count.Invalid++
 	s.first = cmp.Or(s.first, error(no))
 	return no
 }
@@ -176,15 +176,15 @@ func (s *ResponseVerifier) Counts() VerifyCounts {
 	return c
 }
 
-// Err returns the first wrong signature as an error, or nil if there was none.
+// Err returns the first invalid signature as an error, or nil if there was none.
 func (s *ResponseVerifier) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.first == nil {
 		return nil
 	}
-	if no, ok := errors.AsType[*VerifyError](s.first); ok && s.count.Wrong > 1 {
-		return &VerifyError{no.URL, fmt.Errorf("%w (and %d more)", no.Err, s.count.Wrong-1)}
+	if no, ok := errors.AsType[*VerifyError](s.first); ok && s.count.Invalid > 1 {
+		return &VerifyError{no.URL, fmt.Errorf("%w (and %d more)", no.Err, s.count.Invalid-1)}
 	}
 	return s.first
 }

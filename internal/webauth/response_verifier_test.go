@@ -110,31 +110,31 @@ func TestResponseVerifierAttacks(t *testing.T) {
 		want  VerifyCounts
 		err   bool // the document is refused
 	}{
-		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: VerifyCounts{Wrong: 1}, err: true},
-		"no body":      {spoil: func(_ http.Header, _ []byte) []byte { return nil }, want: VerifyCounts{Wrong: 1}, err: true},
+		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: VerifyCounts{Invalid: 1}, err: true},
+		"no body":      {spoil: func(_ http.Header, _ []byte) []byte { return nil }, want: VerifyCounts{Invalid: 1}, err: true},
 		"with its digest": {
 			spoil: func(h http.Header, _ []byte) []byte {
 				h.Set("Content-Digest", canon.Digest([]byte("lies")))
 				return []byte("lies")
-			}, want: VerifyCounts{Wrong: 1}, err: true,
+			}, want: VerifyCounts{Invalid: 1}, err: true,
 		},
-		"another type":     {spoil: func(h http.Header, b []byte) []byte { h.Set("Content-Type", "text/html"); return b }, want: VerifyCounts{Wrong: 1}, err: true},
-		"without a digest": {spoil: func(h http.Header, b []byte) []byte { h.Del("Content-Digest"); return b }, want: VerifyCounts{Wrong: 1}, err: true},
+		"another type":     {spoil: func(h http.Header, b []byte) []byte { h.Set("Content-Type", "text/html"); return b }, want: VerifyCounts{Invalid: 1}, err: true},
+		"without a digest": {spoil: func(h http.Header, b []byte) []byte { h.Del("Content-Digest"); return b }, want: VerifyCounts{Invalid: 1}, err: true},
 		"less covered": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", `"content-digest" `, "")
 			return b
-		}, want: VerifyCounts{Wrong: 1}, err: true},
+		}, want: VerifyCounts{Invalid: 1}, err: true},
 		"for a path": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", `"@path";req `, "")
 			return b
-		}, want: VerifyCounts{Wrong: 1}, err: true},
+		}, want: VerifyCounts{Invalid: 1}, err: true},
 		"made newer": {spoil: func(h http.Header, b []byte) []byte {
 			swap(h, "Signature-Input", "expires=18", "expires=19")
 			return b
-		}, want: VerifyCounts{Wrong: 1}, err: true},
-		"an old signature":           {pass: -provenFor - verifySkew - time.Second, want: VerifyCounts{Wrong: 1}, err: true},
+		}, want: VerifyCounts{Invalid: 1}, err: true},
+		"an old signature":           {pass: -provenFor - verifySkew - time.Second, want: VerifyCounts{Invalid: 1}, err: true},
 		"a slightly old signature":   {pass: -provenFor - verifySkew, want: VerifyCounts{Verified: 1}},
-		"a signature of the future":  {pass: verifySkew + time.Second, want: VerifyCounts{Wrong: 1}, err: true},
+		"a signature of the future":  {pass: verifySkew + time.Second, want: VerifyCounts{Invalid: 1}, err: true},
 		"a signature of another key": {spoil: func(h http.Header, b []byte) []byte { swap(h, "Signature-Input", `keyid="`, `keyid="x`); return b }, want: VerifyCounts{Unverified: 1}},
 		"stripped": {spoil: func(h http.Header, b []byte) []byte {
 			h.Del("Signature")
@@ -158,7 +158,7 @@ func TestResponseVerifierAttacks(t *testing.T) {
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
-			if no, is := errors.AsType[*VerifyError](verifier.Err()); is != (tt.want.Wrong > 0) || is && !strings.HasPrefix(no.URL, s.URL) {
+			if no, is := errors.AsType[*VerifyError](verifier.Err()); is != (tt.want.Invalid > 0) || is && !strings.HasPrefix(no.URL, s.URL) {
 				t.Errorf("Err = %v", verifier.Err())
 			}
 		})
