@@ -33,10 +33,10 @@ type Counts struct {
 	Chunks int   `json:"chunks,omitempty"` // number of passages, for parquet
 	Bytes  int64 `json:"bytes"`            // size of all files
 
-	Files     int      `json:"files,omitempty"`     // number of files, for folders
-	Unchanged int      `json:"unchanged,omitempty"` // files that have not changed
-	Removed   int      `json:"removed,omitempty"`   // removed files, or deleted pages with --since
-	Left      []string `json:"left,omitempty"`      // files of an earlier export that were kept because someone else has changed them, at most 100
+	Files     int      `json:"files,omitempty"`      // number of files, for folders
+	Unchanged int      `json:"unchanged,omitempty"`  // files that have not changed
+	Removed   int      `json:"removed,omitempty"`    // removed files, or deleted pages with --since
+	KeptFiles []string `json:"kept_files,omitempty"` // files of an earlier export that were kept because another program changed them, at most 100
 }
 
 // entry is a page being exported.

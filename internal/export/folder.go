@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// maxLeft is the maximum length of Counts.Left.
-const maxLeft = 100
+// maxKeptFiles is the maximum length of Counts.KeptFiles.
+const maxKeptFiles = 100
 
 // output is a folder of files that an export owns.
 type output struct {
@@ -40,7 +40,7 @@ type output struct {
 
 	bytes                     int64
 	files, unchanged, removed int
-	left                      []string
+	keptFiles                 []string
 }
 
 // key is a hash of a name.
@@ -212,10 +212,10 @@ func (o *output) finish(keep func(site string) bool) error {
 		return err
 	}
 	for name := range changed {
-		o.left = append(o.left, name)
+		o.keptFiles = append(o.keptFiles, name)
 	}
-	slices.Sort(o.left)
-	o.left = o.left[:min(len(o.left), maxLeft)]
+	slices.Sort(o.keptFiles)
+	o.keptFiles = o.keptFiles[:min(len(o.keptFiles), maxKeptFiles)]
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}

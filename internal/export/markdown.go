@@ -91,6 +91,6 @@ func (to Tree) export(sites []Site, ext string, write func(out *output, c *Count
 			err = fmt.Errorf("export into %s: %w", to.Dir, err)
 		}
 	}
-	c.Bytes, c.Files, c.Unchanged, c.Removed, c.Left = out.bytes, out.files, out.unchanged, out.removed, out.left
+	c.Bytes, c.Files, c.Unchanged, c.Removed, c.KeptFiles = out.bytes, out.files, out.unchanged, out.removed, out.keptFiles
 	return c, err
 }

@@ -170,7 +170,7 @@ func TestMarkdownAgain(t *testing.T) {
 	write("mill.example/f.md", "changed by someone")
 	write("mill.example/g.md", "changed by someone")
 	c := run(map[string]string{"/": "home", "/a/": "a", "/a/b": "B", "/h": "h", "/g": "g"})
-	if c.Unchanged != 2 || c.Removed != 1 || c.Files != 5 || !slices.Equal(c.Left, []string{"mill.example/f.md"}) {
+	if c.Unchanged != 2 || c.Removed != 1 || c.Files != 5 || !slices.Equal(c.KeptFiles, []string{"mill.example/f.md"}) {
 		t.Errorf("%+v", c)
 	}
 	var names []string

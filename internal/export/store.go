@@ -131,7 +131,7 @@ func (r *Report) WriteText(out io.Writer) error {
 	if r.Format == "markdown" || r.Format == "atom" {
 		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
-	for _, name := range r.Left {
+	for _, name := range r.KeptFiles {
 		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else since its export\n", canon.Line(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {

@@ -35,13 +35,13 @@ type Log struct {
 	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
 	Timed    bool                `json:"timed"`              // the logs have durations
 
-	First    time.Time `json:"first,omitzero"` // first request of a machine
-	Last     time.Time `json:"last,omitzero"`  // last request of a machine
-	Machines []Machine `json:"machines"`       // sorted by number of requests, the largest first
-	Total    Traffic   `json:"traffic"`        // sum of the machines
-	TopPages []TopPage `json:"top_pages"`      // the pages with the most requests
-	TopOther []TopPage `json:"top_other"`      // the user agents of unknown bots with the most requests
-	Lacking  int64     `json:"lacking"`        // maximum error of a count in the top lists, which may be too low
+	First         time.Time `json:"first,omitzero"`  // first request of a machine
+	Last          time.Time `json:"last,omitzero"`   // last request of a machine
+	Machines      []Machine `json:"machines"`        // sorted by number of requests, the largest first
+	Total         Traffic   `json:"traffic"`         // sum of the machines
+	TopPages      []TopPage `json:"top_pages"`       // the pages with the most requests
+	TopOther      []TopPage `json:"top_other"`       // the user agents of unknown bots with the most requests
+	MaxCountError int64     `json:"max_count_error"` // maximum error of a count in the top lists, which may be too low
 
 	Documents *Documents `json:"documents,omitempty"` // the same visits by documents; absent without pages
 }
@@ -62,16 +62,16 @@ type Machine struct {
 
 // Traffic sums requests.
 type Traffic struct {
-	Requests       int64   `json:"requests"`        // number of requests
-	Pages          int64   `json:"pages"`           // requests for pages that were sent with status 200
-	NotModified    int64   `json:"not_modified"`    // requests that a 304 answered
-	Unchanged      int64   `json:"unchanged"`       // probably unchanged: the same bot got the same status and size from the same URL before
-	Sent           int64   `json:"sent"`            // requests with status 200, including Unchanged
-	Bytes          int64   `json:"bytes"`           // bytes of bodies, as sent
-	UnchangedBytes int64   `json:"unchanged_bytes"` // bytes of Unchanged
-	PageBytes      int64   `json:"page_bytes"`      // bytes of Pages
-	Needless       int64   `json:"needless_bytes"`  // bytes of Pages that are Unchanged
-	Seconds        float64 `json:"seconds"`         // time until responses were sent, an upper bound of the processor time
+	Requests           int64   `json:"requests"`             // number of requests
+	Pages              int64   `json:"pages"`                // requests for pages that were sent with status 200
+	NotModified        int64   `json:"not_modified"`         // requests that a 304 answered
+	Unchanged          int64   `json:"unchanged"`            // probably unchanged: the same bot got the same status and size from the same URL before
+	Sent               int64   `json:"sent"`                 // requests with status 200, including Unchanged
+	Bytes              int64   `json:"bytes"`                // bytes of bodies, as sent
+	UnchangedBytes     int64   `json:"unchanged_bytes"`      // bytes of Unchanged
+	PageBytes          int64   `json:"page_bytes"`           // bytes of Pages
+	UnchangedPageBytes int64   `json:"unchanged_page_bytes"` // bytes of Pages that are Unchanged
+	Seconds            float64 `json:"seconds"`              // time until responses were sent, an upper bound of the processor time
 }
 
 // TopPage counts requests by path or by user agent.
@@ -205,7 +205,7 @@ func (t *Traffic) add(e *store.Event, sent, page, unchanged bool) {
 		t.Unchanged++
 		t.UnchangedBytes += e.Bytes
 		if page {
-			t.Needless += e.Bytes
+			t.UnchangedPageBytes += e.Bytes
 		}
 	}
 }
@@ -323,7 +323,7 @@ func (r *logReport) report(s *accesslog.Scanner, damaged []string) (*Report, err
 		r.agents.of[name].Name = name
 		out.TopOther = append(out.TopOther, *r.agents.of[name])
 	}
-	out.Lacking = max(r.pages.lost, r.agents.lost)
+	out.MaxCountError = max(r.pages.lost, r.agents.lost)
 	out.Documents = documents(&out.Total, nil, r.o.Coefficients)
 	site := &Served{Site: cmp.Or(r.o.Site, strings.Join(r.o.Files, ", ")), Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}, Log: &out}
 	var err error

@@ -62,9 +62,9 @@ func documents(t *Traffic, s *Sample, c savings.Coefficients) *Documents {
 		wire, plain = s.documents/s.logged, float64(s.Document)/float64(s.HTML)
 		html += s.coded / s.visits * (float64(s.HTML)/float64(s.HTMLGzip) - 1)
 	}
-	pages, needless := float64(t.PageBytes), float64(t.Needless)
+	pages, unchanged := float64(t.PageBytes), float64(t.UnchangedPageBytes)
 	d.Bytes = savings.NewFigure(math.Round(pages*wire), pages, savings.Estimate)
-	d.Conditional = savings.NewFigure(math.Round((pages-needless)*wire), pages, savings.Estimate)
+	d.Conditional = savings.NewFigure(math.Round((pages-unchanged)*wire), pages, savings.Estimate)
 	read := pages * html / c.BytesPerToken
 	d.Tokens = savings.NewFigure(math.Round(read*plain), math.Round(read), savings.Estimate)
 	d.KWh = savings.NewFigure(d.Bytes.Spent/1e9*c.KWhPerGB, pages/1e9*c.KWhPerGB, savings.Estimate)

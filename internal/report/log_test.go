@@ -80,7 +80,7 @@ func TestLog(t *testing.T) {
 	if m.Bot != "GPTBot" || m.Identity != store.Verified || m.Purpose != bots.Training || m.First.Day() != 1 || m.Last.Day() != 5 || m.Ranges != "" {
 		t.Errorf("%+v", m)
 	}
-	want := Traffic{Requests: 9, Pages: 4, NotModified: 1, Unchanged: 2, Sent: 7, Bytes: 14081, UnchangedBytes: 6000, PageBytes: 4001, Needless: 1000, Seconds: 2.25}
+	want := Traffic{Requests: 9, Pages: 4, NotModified: 1, Unchanged: 2, Sent: 7, Bytes: 14081, UnchangedBytes: 6000, PageBytes: 4001, UnchangedPageBytes: 1000, Seconds: 2.25}
 	if m.Traffic != want {
 		t.Errorf("\n got %+v\nwant %+v", m.Traffic, want)
 	}

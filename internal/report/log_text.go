@@ -132,8 +132,8 @@ func (l *Log) notes(w *bytes.Buffer) {
 	if l.Own > 0 {
 		fmt.Fprintf(w, "  skipped: %s of millrace itself, from this machine or private addresses\n", humanize.Quantity(l.Own, "request"))
 	}
-	if l.Lacking > 0 {
-		fmt.Fprintf(w, "  the lists of pages and bots were limited to save memory; each count may be too low by up to %d\n", l.Lacking)
+	if l.MaxCountError > 0 {
+		fmt.Fprintf(w, "  the lists of pages and bots were limited to save memory; each count may be too low by up to %d\n", l.MaxCountError)
 	}
 	if l.Long > 0 {
 		fmt.Fprintf(w, "  skipped: %s of 1 MB or more\n", humanize.Quantity(l.Long, "line"))
