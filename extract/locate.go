@@ -99,7 +99,7 @@ func (l *located) emptyReason() error {
 		return errNoText
 	case len(l.dropped) > 0:
 		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })
-		return millrace.Coded("left-out", errors.New("all content was left out, mostly by "+most.Reason))
+		return millrace.Coded("all-dropped", errors.New("all content was left out, mostly by "+most.Reason))
 	}
 	return errNoWords
 }

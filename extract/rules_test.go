@@ -174,7 +174,7 @@ func TestRulesOfWalls(t *testing.T) {
 		"empty":           {"<title>T</title><nav><p>The mill.</p></nav>", "nav p", "", "The mill.", ""},
 		"nothing kept":    {"<title>Log in</title><form><input type=password></form>", ".hint", "", "", "login"},
 		"an empty part":   {"<title>Log in</title><form><input type=password></form><div class=hint><br></div>", ".hint", "", "", "login"},
-		"all dropped":     {"<title>T</title><main><p>The mill and all the words that are said of it here.</p></main>", "", "main", "", "left-out"},
+		"all dropped":     {"<title>T</title><main><p>The mill and all the words that are said of it here.</p></main>", "", "main", "", "all-dropped"},
 		"frames":          {"<frameset><frame src=a></frameset>", "html, body, frame", "frameset", "", "frames"},
 		"no document":     {"", "html", "*", "", "no-content"},
 	} {

@@ -54,7 +54,7 @@ func TestReadTCT(t *testing.T) {
 		{"another thing", `{"profile":"privacy-2"}`, nil, "tct-00/7.2 /profile"},
 		{"twice", `{"purposes":{},"purposes":{}}`, nil, "json-duplicate line 1, byte 15 (/purposes)"},
 		{"an array", `[]`, nil, "json-type line 1, byte 0"},
-		{"cut", draftPolicy[:200], nil, "json-cut line 8, byte 200 (/policy_urls)"},
+		{"cut", draftPolicy[:200], nil, "json-truncated line 8, byte 200 (/policy_urls)"},
 		{"too long", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, nil, "json-size"},
 	} {
 		p, err := ReadTCT([]byte(c.doc))

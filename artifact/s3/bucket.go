@@ -62,7 +62,7 @@ func newBucket(l *location, log *slog.Logger) (*bucket, error) {
 	transport.ReadBufferSize = 0 // bodies are large
 	creds := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
 	if v, err := creds.GetWithContext(nil); err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "" {
-		return nil, millrace.Coded("bucket-login", fmt.Errorf("artifacts in %s: %w: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE", l, millrace.ErrForbidden))
+		return nil, millrace.Coded("bucket-credentials", fmt.Errorf("artifacts in %s: %w: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE", l, millrace.ErrForbidden))
 	}
 	client, err := minio.New(l.endpoint.Host, &minio.Options{
 		Creds: creds, Secure: l.endpoint.Scheme == "https", Transport: transport, Region: l.region,
@@ -223,14 +223,14 @@ type explanation struct {
 }
 
 var (
-	login = &explanation{millrace.ErrForbidden, "bucket-login", "the bucket refuses the credentials; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the credentials file"}
+	login = &explanation{millrace.ErrForbidden, "bucket-credentials", "the bucket refuses the credentials; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the credentials file"}
 	down  = &explanation{millrace.ErrUnavailable, "bucket-down", "the bucket does not respond; check the endpoint, and try again"}
 	full  = &explanation{millrace.ErrUnavailable, "disk-full", "the bucket is full; raise its quota"}
 )
 
 // advice explains S3 errors to operators. Its keys are error codes and statuses.
 var advice = map[string]*explanation{
-	"AccessDenied":                 {millrace.ErrForbidden, "bucket-rights", "the credentials lack a permission; allow ListBucket, GetObject, PutObject and DeleteObject"},
+	"AccessDenied":                 {millrace.ErrForbidden, "bucket-permission", "the credentials lack a permission; allow ListBucket, GetObject, PutObject and DeleteObject"},
 	"AuthorizationHeaderMalformed": {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region in the URL"},
 	"PermanentRedirect":            {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region and endpoint in the URL"},
 	"NoSuchBucket":                 {millrace.ErrUnavailable, "bucket-absent", "the bucket does not exist; create it, or use another one"},

@@ -36,11 +36,11 @@ func TestRealRights(t *testing.T) {
 		return `{"Version":"2012-10-17","Statement":[` + strings.Join(allowed, ",") + `]}`
 	}
 	for want, actions := range map[string][]string{
-		"":                     {"ListBucket", "GetObject", "PutObject", "DeleteObject"},
-		"bucket-rights write":  {"ListBucket", "GetObject"},
-		"bucket-rights list":   {"PutObject", "GetObject", "DeleteObject"},
-		"bucket-rights read":   {"ListBucket", "PutObject", "DeleteObject"},
-		"bucket-rights delete": {"ListBucket", "GetObject", "PutObject"},
+		"":                         {"ListBucket", "GetObject", "PutObject", "DeleteObject"},
+		"bucket-permission write":  {"ListBucket", "GetObject"},
+		"bucket-permission list":   {"PutObject", "GetObject", "DeleteObject"},
+		"bucket-permission read":   {"ListBucket", "PutObject", "DeleteObject"},
+		"bucket-permission delete": {"ListBucket", "GetObject", "PutObject"},
 	} {
 		code, what, _ := strings.Cut(want, " ")
 		user := "user-" + what
@@ -62,8 +62,8 @@ func TestRealRights(t *testing.T) {
 		}
 	}
 	for want, set := range map[string]map[string]string{
-		"bucket-login":  {"AWS_SECRET_ACCESS_KEY": "wrong"},
-		"bucket-absent": {"bucket": "absent"},
+		"bucket-credentials": {"AWS_SECRET_ACCESS_KEY": "wrong"},
+		"bucket-absent":      {"bucket": "absent"},
 	} {
 		t.Setenv("AWS_ACCESS_KEY_ID", s3server.Key)
 		t.Setenv("AWS_SECRET_ACCESS_KEY", s3server.Secret)

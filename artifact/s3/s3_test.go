@@ -331,7 +331,7 @@ func TestSlow(t *testing.T) {
 	})
 	before := d.keys()
 	for _, content := range []string{"x", strings.Repeat("x", 2<<20)} {
-		if err := s.Put(t.Context(), "b", strings.NewReader(content)); millrace.ErrorCode(err) != "bucket-rights" {
+		if err := s.Put(t.Context(), "b", strings.NewReader(content)); millrace.ErrorCode(err) != "bucket-permission" {
 			t.Errorf("put: %v", err)
 		}
 	}
@@ -441,10 +441,10 @@ func TestErrors(t *testing.T) {
 		sentinel error
 		code     string
 	}{
-		"AccessDenied":                 {403, millrace.ErrForbidden, "bucket-rights"},
-		"SignatureDoesNotMatch":        {403, millrace.ErrForbidden, "bucket-login"},
-		"InvalidAccessKeyId":           {403, millrace.ErrForbidden, "bucket-login"},
-		"SomethingElse":                {403, millrace.ErrForbidden, "bucket-rights"},
+		"AccessDenied":                 {403, millrace.ErrForbidden, "bucket-permission"},
+		"SignatureDoesNotMatch":        {403, millrace.ErrForbidden, "bucket-credentials"},
+		"InvalidAccessKeyId":           {403, millrace.ErrForbidden, "bucket-credentials"},
+		"SomethingElse":                {403, millrace.ErrForbidden, "bucket-permission"},
 		"RequestTimeTooSkewed":         {403, millrace.ErrUnavailable, "bucket-clock"},
 		"NoSuchBucket":                 {404, millrace.ErrUnavailable, "bucket-absent"},
 		"AuthorizationHeaderMalformed": {400, millrace.ErrInvalid, "bucket-region"},
@@ -524,7 +524,7 @@ func TestErrors(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "absent"))
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // each variable is useless without the other
 		t.Setenv(name, "")
-		open("bucket-login", "owner", filepath.Join(t.TempDir(), "cache"))
+		open("bucket-credentials", "owner", filepath.Join(t.TempDir(), "cache"))
 		t.Setenv(name, "x")
 	}
 }

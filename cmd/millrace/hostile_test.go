@@ -127,7 +127,7 @@ func redirect(location string) func(http.Handler) http.Handler {
 }
 
 // wrongDocument lists the codes for a wrong response in place of a document.
-const wrongDocument = "not-found|no-html|json-syntax|json-cut|json-type"
+const wrongDocument = "not-found|no-html|json-syntax|json-truncated|json-type"
 
 var faults = []fault{
 	{name: "loop", want: "redirect-loop", bad: func(http.Handler) http.Handler {
@@ -140,10 +140,10 @@ var faults = []fault{
 			http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 		})
 	}},
-	{name: "never answers", want: "timeout-answer", bad: func(http.Handler) http.Handler {
+	{name: "never answers", want: "timeout-response", bad: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	}},
-	{name: "a byte a second", want: "timeout-rate|timeout-whole|not-found", bad: func(good http.Handler) http.Handler {
+	{name: "a byte a second", want: "timeout-rate|timeout-total|not-found", bad: func(good http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", answered(good, r).header.Get("Content-Type"))
 			for r.Context().Err() == nil {
@@ -187,7 +187,7 @@ var faults = []fault{
 	{name: "{}", want: wrongDocument + "|openfeeder/2.1", bad: func(http.Handler) http.Handler {
 		return always(200, http.Header{"Content-Type": {"application/json"}}, "{}")
 	}},
-	{name: "half of the body", want: "coding-cut", warnUnverified: true, bad: func(good http.Handler) http.Handler {
+	{name: "half of the body", want: "coding-truncated", warnUnverified: true, bad: func(good http.Handler) http.Handler {
 		return spoiled(good, func(_ *http.Request, a *recorder) {
 			a.header.Del("Content-Digest")
 			a.header.Del("ETag")

@@ -117,7 +117,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 	for _, r := range rules {
 		lower := strings.ToLower(r.Name)
 		if seen[lower] {
-			return nil, fmt.Errorf("rule for %s: %w: duplicate rule", r.Name, millrace.Coded("rule-twice", millrace.ErrInvalid))
+			return nil, fmt.Errorf("rule for %s: %w: duplicate rule", r.Name, millrace.Coded("rule-duplicate", millrace.ErrInvalid))
 		}
 		seen[lower] = true
 		at := &rule{Rule: r}

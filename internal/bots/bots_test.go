@@ -146,7 +146,7 @@ func TestRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"A\n":                                   "bot-line",
-		"A b training\na c user\n":              "bot-twice",
+		"A b training\na c user\n":              "bot-duplicate",
 		"# x\nA b crawling\n":                   "bot-purpose",
 		"A/1 b user\n":                          "bot-token",
 		"A b user name=\n":                      "bot-field",
@@ -220,7 +220,7 @@ func TestReadRanges(t *testing.T) {
 		`{"prefixes":[]}`:                      "no-address",
 		`{"prefixes":[{"prefix":"10.0.0.0"}]}`: "range-field",
 		`{"prefixes":[{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"ten"}]}`: "bad-network",
-		`{"prefixes":`:                      "json-cut",
+		`{"prefixes":`:                      "json-truncated",
 		"192.0.2.0/24\n0.0.0.0/0\n":         "every-address",
 		"::/0":                              "every-address",
 		"192.0.2.1\n192.0.2.2, 192.0.2.3\n": "range-line",

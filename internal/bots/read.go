@@ -51,7 +51,7 @@ func Read(r io.Reader) ([]*Bot, error) {
 		}
 		token := strings.ToLower(b.Token)
 		if before := seen[token]; before > 0 {
-			return nil, fmt.Errorf("%d: duplicate %s, first in line %d: %w", n, b.Token, before, millrace.Coded("bot-twice", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%d: duplicate %s, first in line %d: %w", n, b.Token, before, millrace.Coded("bot-duplicate", millrace.ErrInvalid))
 		}
 		if seen[token] = n; len(all) == maxBots {
 			return nil, fmt.Errorf("%d: more than %d bots: %w", n, maxBots, millrace.Coded("bot-count", millrace.ErrTooLarge))

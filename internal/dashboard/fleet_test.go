@@ -19,7 +19,7 @@ func mirrored(now time.Time) *sitelist.Summary {
 		},
 		Worst: []sitelist.Host{
 			{Host: "gone.example", Sites: 1, Failures: 15, Error: "dns-not-found", Until: now.Add(20 * time.Hour), Requests: 44},
-			{Host: "a-rather-long-name-of-a-host.with-many-labels.example", Address: "2001:db8:1234:5678::/64", Sites: 1200, Failures: 3, Error: "timeout-answer<i>\x1b", Until: now.Add(8 * time.Minute), Requests: 91_000, Received: 1 << 33},
+			{Host: "a-rather-long-name-of-a-host.with-many-labels.example", Address: "2001:db8:1234:5678::/64", Sites: 1200, Failures: 3, Error: "timeout-response<i>\x1b", Until: now.Add(8 * time.Minute), Requests: 91_000, Received: 1 << 33},
 		},
 	}
 }
@@ -36,7 +36,7 @@ func TestFleet(t *testing.T) {
 	h.Fleet = func(context.Context) (*sitelist.Summary, error) { return summary, nil }
 	v := owner(t, h.SiteOptions)
 	body := v.ask(http.MethodGet, "/fleet", nil).Body.String()
-	for _, want := range []string{"104,321", "1m15s", "1h6m40s", "1,290", "61 GB", "587 kB", "2,345,678", "900", "&lt;b&gt;x", "gone.example", "2001:db8:1234:5678::/64", "timeout-answer&lt;i&gt;", "1,200"} {
+	for _, want := range []string{"104,321", "1m15s", "1h6m40s", "1,290", "61 GB", "587 kB", "2,345,678", "900", "&lt;b&gt;x", "gone.example", "2001:db8:1234:5678::/64", "timeout-response&lt;i&gt;", "1,200"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

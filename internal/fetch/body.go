@@ -225,7 +225,7 @@ func (c *content) explain(err error) error {
 		return c.invalid("coding", e.Error(), nil)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.invalid("coding-cut", "truncated content coding", nil)
+		return c.invalid("coding-truncated", "truncated content coding", nil)
 	}
 	return c.invalid("coding-broken", "invalid content coding", err)
 }
@@ -262,7 +262,7 @@ func (s *source) Read(p []byte) (int, error) {
 		d.hash.Write(p[:n])
 	}
 	if ended(err) && s.n < s.want {
-		err = &BodyError{URL: s.url, Code: "body-cut", Reason: fmt.Sprintf("cut short after %d of %d bytes", s.n, s.want), Kind: millrace.ErrUnavailable}
+		err = &BodyError{URL: s.url, Code: "body-truncated", Reason: fmt.Sprintf("cut short after %d of %d bytes", s.n, s.want), Kind: millrace.ErrUnavailable}
 	}
 	s.err = err
 	return n, err

@@ -102,13 +102,13 @@ func TestReadBody(t *testing.T) {
 		"unknown coding":          {resp: response(gz, ce, "lzma"), kind: millrace.ErrInvalid, text: "coding"},
 		"binary, not gzip":        {resp: response(zs, ce, "gzip"), kind: millrace.ErrInvalid, text: "coding"},
 		"binary, not zstd":        {resp: response(gz, ce, "zstd"), kind: millrace.ErrInvalid, text: "coding"},
-		"binary, not br":          {resp: response("\x00\xff\x00\xff\x01", ce, "br"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"binary, not br":          {resp: response("\x00\xff\x00\xff\x01", ce, "br"), kind: millrace.ErrInvalid, text: "coding-truncated"},
 		"one byte of gzip":        {resp: response("\x1f", ce, "gzip"), kind: millrace.ErrInvalid, text: "coding"},
-		"truncated header":        {resp: response(gz[:5], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-cut"},
-		"truncated gzip":          {resp: response(gz[:len(gz)/2], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-cut"},
-		"truncated trailer":       {resp: response(gz[:len(gz)-1], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-cut"},
-		"truncated br":            {resp: response(br[:len(br)-1], ce, "br"), kind: millrace.ErrInvalid, text: "coding-cut"},
-		"truncated zstd":          {resp: response(zs[:len(zs)-1], ce, "zstd"), kind: millrace.ErrInvalid, text: "coding-cut"},
+		"truncated header":        {resp: response(gz[:5], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-truncated"},
+		"truncated gzip":          {resp: response(gz[:len(gz)/2], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-truncated"},
+		"truncated trailer":       {resp: response(gz[:len(gz)-1], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-truncated"},
+		"truncated br":            {resp: response(br[:len(br)-1], ce, "br"), kind: millrace.ErrInvalid, text: "coding-truncated"},
+		"truncated zstd":          {resp: response(zs[:len(zs)-1], ce, "zstd"), kind: millrace.ErrInvalid, text: "coding-truncated"},
 		"wrong gzip checksum":     {resp: response(gz[:len(gz)-8]+"xxxx"+gz[len(gz)-4:], ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-broken"},
 		"rest after gzip":         {resp: response(gz+"rest of it", ce, "gzip"), kind: millrace.ErrInvalid, text: "coding-broken"},
 		"rest after br":           {resp: response(br+"rest", ce, "br"), kind: millrace.ErrInvalid, text: "coding-broken"},
@@ -185,7 +185,7 @@ func TestReadBodyWithout(t *testing.T) {
 	resp = response("short")
 	resp.ContentLength = 6
 	_, err := ReadBody(resp, 0)
-	wantErr(t, err, millrace.ErrUnavailable, "body-cut")
+	wantErr(t, err, millrace.ErrUnavailable, "body-truncated")
 }
 
 func TestBodyLimits(t *testing.T) {

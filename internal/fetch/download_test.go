@@ -46,7 +46,7 @@ func TestDownload(t *testing.T) {
 		"exactly as large as the limit": {limit: size, timeout: 2 * time.Minute},
 		"too large":                     {limit: size - 1, timeout: 2 * time.Minute, kind: millrace.ErrTooLarge, text: "body-size"},
 		"stalls":                        {limit: size, timeout: time.Hour, kind: millrace.ErrUnavailable, text: "timeout-rate"},
-		"too slow":                      {limit: size, timeout: time.Second, kind: millrace.ErrUnavailable, text: "timeout-whole"},
+		"too slow":                      {limit: size, timeout: time.Second, kind: millrace.ErrUnavailable, text: "timeout-total"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

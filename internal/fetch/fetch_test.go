@@ -185,10 +185,10 @@ func TestTimeLimits(t *testing.T) {
 		kind   error // if nil, ErrUnavailable
 		text   string
 	}{
-		"no answer":       {took: firstByteTimeout, text: "timeout-answer"},
+		"no answer":       {took: firstByteTimeout, text: "timeout-response"},
 		"TLS":             {url: "https://site.example/", took: tlsTimeout, text: "timeout-tls"},
-		"a byte a second": {answer: func(c net.Conn, _ *http.Request) { say(c, head); drip(c, time.Second, "x") }, took: time.Minute, text: "timeout-whole"},
-		"header drips":    {answer: func(c net.Conn, _ *http.Request) { say(c, "HTTP/1.1 200 OK\r\n"); drip(c, time.Second, "x") }, took: firstByteTimeout, text: "timeout-answer"},
+		"a byte a second": {answer: func(c net.Conn, _ *http.Request) { say(c, head); drip(c, time.Second, "x") }, took: time.Minute, text: "timeout-total"},
+		"header drips":    {answer: func(c net.Conn, _ *http.Request) { say(c, "HTTP/1.1 200 OK\r\n"); drip(c, time.Second, "x") }, took: firstByteTimeout, text: "timeout-response"},
 		"body stops":      {answer: func(c net.Conn, _ *http.Request) { say(c, head, "x"); time.Sleep(time.Hour) }, took: bodyIdleTimeout, text: "timeout-idle"},
 		"endless 1xx":     {answer: func(c net.Conn, _ *http.Request) { drip(c, time.Second, "HTTP/1.1 103 Early Hints\r\n\r\n") }, took: time.Minute, text: ""},
 		"redirect dawdles": {answer: func(c net.Conn, _ *http.Request) {

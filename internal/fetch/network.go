@@ -36,7 +36,7 @@ func networkText(err error) (code, text string) {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "no-tls", "the server uses http, not https"
 	case strings.Contains(text, "timeout awaiting response headers"):
-		return "timeout-answer", fmt.Sprintf("no response within %s", firstByteTimeout)
+		return "timeout-response", fmt.Sprintf("no response within %s", firstByteTimeout)
 	case strings.Contains(text, "TLS handshake timeout"):
 		return "timeout-tls", fmt.Sprintf("no TLS connection within %s", tlsTimeout)
 	case strings.Contains(text, "response headers exceeded"):

@@ -109,7 +109,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	}
 	wait = max(0, wait) + time.Duration(h.waiting)*delay
 	if end, ok := ctx.Deadline(); ok && now.Add(wait).After(end) {
-		return nil, millrace.Coded("turn-late", fmt.Errorf("request to %s cannot start before its deadline: %w", h.name, context.DeadlineExceeded))
+		return nil, millrace.Coded("queue-timeout", fmt.Errorf("request to %s cannot start before its deadline: %w", h.name, context.DeadlineExceeded))
 	}
 	h.users++
 	h.waiting++

@@ -38,7 +38,7 @@ func TestDelayContext(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		err := begin(ctx, p, "a.example")
-		wantErr(t, err, context.DeadlineExceeded, "turn-late")
+		wantErr(t, err, context.DeadlineExceeded, "queue-timeout")
 		if time.Since(began) != 0 {
 			t.Error("waited without a need")
 		}
@@ -58,7 +58,7 @@ func TestDelayContext(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 150*time.Second)
 		defer cancel()
 		began = time.Now()
-		wantErr(t, begin(ctx, p, "a.example"), context.DeadlineExceeded, "turn-late")
+		wantErr(t, begin(ctx, p, "a.example"), context.DeadlineExceeded, "queue-timeout")
 		if time.Since(began) != 0 {
 			t.Error("waited without a need")
 		}

@@ -51,7 +51,7 @@ func startWatch(parent context.Context, timeout time.Duration, late func()) *wat
 	w := &watch{idleTimeout: bodyIdleTimeout}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.total = time.AfterFunc(timeout, func() {
-		w.cancel(slowError{"timeout-whole", fmt.Sprintf("the response took longer than %s", timeout)})
+		w.cancel(slowError{"timeout-total", fmt.Sprintf("the response took longer than %s", timeout)})
 		late()
 	})
 	w.idle = time.AfterFunc(bodyIdleTimeout, func() {

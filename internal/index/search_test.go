@@ -186,7 +186,7 @@ func searchCases() []testCase {
 			for _, c := range []struct{ question, code, url string }{
 				{"wheel grain", "", base + "b"},
 				{unknown.String() + "wheel grain", "query-words", base + "b"},
-				{long.String() + "grain", "query-cut", base + "a"},
+				{long.String() + "grain", "query-truncated", base + "a"},
 			} {
 				found := f.ask(v, millrace.Query{Text: c.question})
 				if got := millrace.ErrorCode(found.Note); got != c.code || len(found.Hits) != 2 || found.Hits[0].URL != c.url {

@@ -59,13 +59,13 @@ func TestCanonicalRefuses(t *testing.T) {
 	for _, c := range []struct {
 		in, code string
 	}{
-		{"", "json-cut"},
-		{"  ", "json-cut"},
+		{"", "json-truncated"},
+		{"  ", "json-truncated"},
 		{`{"a":01}`, "json-syntax"},
 		{`01`, "json-syntax"},
 		{`+1`, "json-syntax"},
 		{`.5`, "json-syntax"},
-		{`1.`, "json-cut"},
+		{`1.`, "json-truncated"},
 		{`0x10`, "json-syntax"},
 		{`NaN`, "json-syntax"},
 		{`[1,]`, "json-syntax"},
@@ -76,7 +76,7 @@ func TestCanonicalRefuses(t *testing.T) {
 		{`{}{}`, "json-syntax"},
 		{"\"a\nb\"", "json-syntax"},
 		{`"\x"`, "json-syntax"},
-		{`"abc`, "json-cut"},
+		{`"abc`, "json-truncated"},
 		{"/* */1", "json-syntax"},
 		{"\ufeff{}", "json-bom"},
 		{"{\"a\":\"\xff\"}", "json-syntax"},

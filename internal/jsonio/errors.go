@@ -19,7 +19,7 @@ var (
 	errValue = errors.New("a value is too long")
 
 	errBOM   = millrace.Coded("json-bom", errors.New("the input starts with a byte order mark"))
-	errCut   = millrace.Coded("json-cut", errors.New("unexpected end of input"))
+	errCut   = millrace.Coded("json-truncated", errors.New("unexpected end of input"))
 	errTwice = millrace.Coded("json-duplicate", errors.New("duplicate name"))
 )
 

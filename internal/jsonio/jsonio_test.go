@@ -70,10 +70,10 @@ var broken = []struct {
 	name, doc string
 	want      []string
 }{
-	{"empty", "", []string{"line 1, byte 0", "json-cut"}},
-	{"blank", " \n ", []string{"json-cut"}},
-	{"cut", `{"items":[{"etag":"x"`, []string{"line 1, byte 21", "json-cut"}},
-	{"cut in a string", "{\"items\":[\n\"x", []string{"line 2, byte", "json-cut"}},
+	{"empty", "", []string{"line 1, byte 0", "json-truncated"}},
+	{"blank", " \n ", []string{"json-truncated"}},
+	{"cut", `{"items":[{"etag":"x"`, []string{"line 1, byte 21", "json-truncated"}},
+	{"cut in a string", "{\"items\":[\n\"x", []string{"line 2, byte", "json-truncated"}},
 	{"json-bom", "\ufeff{}", []string{"line 1, byte 0", "json-bom"}},
 	{"duplicate name", "{\"a\":1,\n\"items\":[{\"x\":1, \"x\":2}]}", []string{"line 2, byte", "/items/0/x", "json-duplicate"}},
 	{"duplicate name by escape", `{"a":1,"\u0061":2}`, []string{"json-duplicate"}},

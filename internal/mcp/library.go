@@ -78,7 +78,7 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 	case len(names) == 0:
 		return nil, errEmpty
 	case name == "" && len(names) > 1:
-		return nil, advise("which-site", "this server has %d sites; pass one as site, by its name in list_sites", len(names))
+		return nil, advise("site-required", "this server has %d sites; pass one as site, by its name in list_sites", len(names))
 	case name == "":
 		return c.library.Site(ctx, names[0])
 	}

@@ -109,7 +109,7 @@ func TestManySites(t *testing.T) {
 	if !slices.Equal(got, s.names) {
 		t.Errorf("%d sites listed, want %d", len(got), len(s.names))
 	}
-	if code, why := refused(t, c, "list_changes", nil); code != "which-site" {
+	if code, why := refused(t, c, "list_changes", nil); code != "site-required" {
 		t.Error(why)
 	}
 }
@@ -363,7 +363,7 @@ func TestHostileArguments(t *testing.T) {
 		{"read_page", map[string]any{"url": "javascript:alert(1)"}, "bad-url"},
 		{"read_page", map[string]any{"url": "https://a:b@mill.example/"}, "url-credentials"},
 		{"read_page", map[string]any{"url": mill + strings.Repeat("a", 1<<16)}, "bad-argument"},
-		{"read_page", map[string]any{"url": "/wheels/"}, "which-site"},
+		{"read_page", map[string]any{"url": "/wheels/"}, "site-required"},
 		{"read_page", map[string]any{"url": mill, "max_characters": -5}, "bad-argument"},
 		{"read_page", map[string]any{"url": mill, "max_tokens": 1 << 40}, "bad-argument"},
 		{"read_page", map[string]any{"url": mill, "cursor": "x"}, "bad-cursor"},

@@ -168,12 +168,12 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
-			return fmt.Errorf("no response within %s: %w", timeout, millrace.Coded("timeout-answer", millrace.ErrUnavailable))
+			return fmt.Errorf("no response within %s: %w", timeout, millrace.Coded("timeout-response", millrace.ErrUnavailable))
 		}
 		err = u.Err // u contains the URL with its secrets
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no complete response within %s: %w", timeout, millrace.Coded("timeout-whole", millrace.ErrUnavailable))
+		return fmt.Errorf("no complete response within %s: %w", timeout, millrace.Coded("timeout-total", millrace.ErrUnavailable))
 	}
 	return fmt.Errorf("%s: %w", e.hide(err.Error()), millrace.ErrUnavailable)
 }

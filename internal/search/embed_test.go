@@ -187,7 +187,7 @@ func TestEmbedFaults(t *testing.T) {
 		"infinite":         {answer(200, data(vector(0, "1,1e39"), vector(1, "1,2"))), millrace.ErrInvalid, "json-type", 1},
 		"base64":           {answer(200, `{"data":[{"index":0,"embedding":"AAAA"},{"index":1,"embedding":"AAAA"}]}`), millrace.ErrInvalid, "json-type", 1},
 		"HTML":             {answer(200, "<html>"), millrace.ErrInvalid, "json-syntax", 1},
-		"cut off":          {answer(200, `{"data":[`), millrace.ErrInvalid, "json-cut", 1},
+		"cut off":          {answer(200, `{"data":[`), millrace.ErrInvalid, "json-truncated", 1},
 		"huge":             {answer(200, `{"data":[{"index":0,"embedding":[`+strings.Repeat("1.25,", 200_000)+"1]}]}"), millrace.ErrTooLarge, "json-size", 1},
 		"no content":       {answer(204, ""), millrace.ErrInvalid, "http-204", 1},
 		"redirect":         {answer(307, "", "Location", "/elsewhere"), millrace.ErrInvalid, "http-307", 1},
@@ -248,7 +248,7 @@ func TestEmbedQuestion(t *testing.T) {
 	slow := serveModel(t, func(int, embeddingsRequest, http.ResponseWriter) bool { <-end; return true })
 	defer close(end)
 	e := embedder(t, slow, &EmbedderOptions{QueryTimeout: 20 * time.Millisecond})
-	if _, err := e.Embed(t.Context(), true, []string{"q"}); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "timeout-answer" {
+	if _, err := e.Embed(t.Context(), true, []string{"q"}); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "timeout-response" {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -92,7 +92,7 @@ func cutNote(text string) error {
 	if head(text, millrace.MaxQuery) == text {
 		return nil
 	}
-	return millrace.Coded("query-cut", fmt.Errorf("only the first %d characters of the question are used", millrace.MaxQuery))
+	return millrace.Coded("query-truncated", fmt.Errorf("only the first %d characters of the question are used", millrace.MaxQuery))
 }
 
 // Run answers a question. The package comment defines the relevance.

@@ -130,7 +130,7 @@ func (in *input) fail(line int, err error) error {
 	case errors.Is(in.err, errSize), errors.Is(in.err, errRatio), errors.Is(in.err, errToken):
 		return limitError(line, millrace.ErrorCode(in.err), "%v", in.err)
 	case errors.Is(in.err, io.ErrUnexpectedEOF):
-		return formatError(line, "gzip-cut", "gzip data is truncated", nil)
+		return formatError(line, "gzip-truncated", "gzip data is truncated", nil)
 	case in.err != nil:
 		return formatError(line, "gzip-broken", "gzip data is corrupt", in.err)
 	}

@@ -227,9 +227,9 @@ func TestBroken(t *testing.T) {
 	}{
 		"nothing":                   {"", 0, "line 1 empty", nil},
 		"white space":               {" \n\n", 0, "line 1 empty", nil},
-		"a cut":                     {start + "<url><loc>https://exam", 1, "line 4 xml-cut", nil},
-		"a truncated tag":           {start + "<url><lo", 1, "line 4 xml-cut", nil},
-		"truncated before the root": {prolog, 0, "line 2 xml-cut", nil},
+		"a cut":                     {start + "<url><loc>https://exam", 1, "line 4 xml-truncated", nil},
+		"a truncated tag":           {start + "<url><lo", 1, "line 4 xml-truncated", nil},
+		"truncated before the root": {prolog, 0, "line 2 xml-truncated", nil},
 		"an unclosed tag":           {start + "<url><loc>x</url></urlset>", 1, "line 4 xml-syntax", nil},
 		"an unknown end tag":        {start + "</urlset2>", 1, "line 4 xml-syntax", nil},
 		"an end tag first":          {"</urlset>", 0, "line 1 xml-syntax", nil},
@@ -257,12 +257,12 @@ func TestBroken(t *testing.T) {
 		"a line of 10 MB":           {"https://example.com/a\nhttps://example.com/" + strings.Repeat("x", 10<<20) + "\nhttps://example.com/b", 2, "line 2 url-size", nil},
 		"no URL":                    {start + "<url><lastmod>2024</lastmod></url><url/>" + one + "</urlset>", 2, "line 4 no-url", nil},
 		"a long URL":                {start + "<url><loc>https://example.com/" + long + "</loc></url>" + one + "</urlset>", 2, "line 4 url-size", nil},
-		"truncated gzip":            {packed(prolog + urlset)[:30], 0, "gzip-cut", nil},
-		"gzip without end":          {packed(start + strings.Repeat(one, 100))[:120], 0, "gzip-cut", nil},
+		"truncated gzip":            {packed(prolog + urlset)[:30], 0, "gzip-truncated", nil},
+		"gzip without end":          {packed(start + strings.Repeat(one, 100))[:120], 0, "gzip-truncated", nil},
 		"no gzip":                   {"\x1F\x8Bxxxxxxxxxx", 0, "line 1 gzip-broken", nil},
 		"gzip twice":                {packed(packed(start)), 0, "line 1 binary", nil},
 		"laughs": {`<!DOCTYPE urlset [<!ENTITY a "https://example.com/"><!ENTITY b "&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]>` +
-			urlset + "<url><loc>&b;</loc></url><url><loc>&c;</loc></url>", 2, "line 1 xml-cut", nil},
+			urlset + "<url><loc>&b;</loc></url><url><loc>&c;</loc></url>", 2, "line 1 xml-truncated", nil},
 	} {
 		got, err := parseAll(t, c.doc, nil)
 		var f *millrace.FormatError

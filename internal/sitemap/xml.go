@@ -52,7 +52,7 @@ func (p *parser) markup(r io.Reader) error {
 			e, broken := errors.AsType[*xml.SyntaxError](err)
 			switch {
 			case errors.Is(err, io.EOF), broken && e.Msg == "unexpected EOF":
-				err = millrace.Coded("xml-cut", errors.New("document ends before its root element"))
+				err = millrace.Coded("xml-truncated", errors.New("document ends before its root element"))
 			case broken:
 				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the position contains the line
 			}

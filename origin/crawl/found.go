@@ -61,8 +61,8 @@ func (r *run) found(t task) error {
 // Reasons why addresses are not fetched.
 var (
 	errHidden     = millrace.Coded("noindex", errors.New("noindex in a meta element or X-Robots-Tag excludes the page from public documents"))
-	errTangled    = limitError{"trap", "the address is too long or repeats itself"}
-	errNothingNew = limitError{"nothing-new", "too many addresses of this form without new content"}
+	errTangled    = limitError{"url-repeats", "the address is too long or repeats itself"}
+	errNothingNew = limitError{"no-new-content", "too many addresses of this form without new content"}
 )
 
 // withdraw excludes a queued address if the budget for its shape is exhausted.

@@ -149,7 +149,7 @@ func TestListTroubles(t *testing.T) {
 		why   string // part of the reason; "" = no address is skipped
 		most  int    // maximum number of requests
 	}{
-		{"broken XML", "Sitemap: $/s.xml", map[string]string{"/s.xml": `<urlset ` + sitemapNS + `><url><loc>$/a</loc></url><url><loc>`}, "xml-cut", 5},
+		{"broken XML", "Sitemap: $/s.xml", map[string]string{"/s.xml": `<urlset ` + sitemapNS + `><url><loc>$/a</loc></url><url><loc>`}, "xml-truncated", 5},
 		{"HTML where a list should be", "Sitemap: $/s.xml", map[string]string{"/s.xml": "<!DOCTYPE html><title>404</title>"}, "html", 5},
 		{"HTML where a list may be", "", map[string]string{"/sitemap.xml": "<!DOCTYPE html><title>404</title>"}, "", 8},
 		{"no list where one should be", "Sitemap: $/s.xml", nil, "http-404", 5},

@@ -323,7 +323,7 @@ func TestRereadLeaves(t *testing.T) {
 	if _, cond := s.conditional(); cond != 2 {
 		t.Errorf("%d requests were conditional", cond)
 	}
-	if why := reason(rep, "/empty"); why != "left-out" {
+	if why := reason(rep, "/empty"); why != "all-dropped" {
 		t.Errorf("the page that has become empty: %q", why)
 	}
 	for u, v := range m.versions() {

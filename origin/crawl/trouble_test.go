@@ -34,7 +34,7 @@ func TestBadPages(t *testing.T) {
 			case <-r.Context().Done():
 			case <-quit:
 			}
-		}, why: "timeout-whole"},
+		}, why: "timeout-total"},
 		{name: "a drip", page: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			tick := time.NewTicker(10 * time.Millisecond)
@@ -50,7 +50,7 @@ func TestBadPages(t *testing.T) {
 					return
 				}
 			}
-		}, why: "timeout-whole"},
+		}, why: "timeout-total"},
 		{name: "an error", page: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusInternalServerError) }, why: "http-500"},
 		{name: "a teapot", page: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusTeapot) }, why: "http-418"},
 		{name: "a status that there is not", page: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(999) }, why: "http-999"},
@@ -63,7 +63,7 @@ func TestBadPages(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "\x1f\x8bno")
-		}, why: "coding-cut"},
+		}, why: "coding-truncated"},
 		{name: "plain text that claims gzip", page: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			html("Plain", words("plain"))(w, r)
@@ -119,7 +119,7 @@ func TestBadPages(t *testing.T) {
 			s.set("/bad", c.page)
 			m := newMill(t, s.URL+"/")
 			o := &fetch.Options{AllowPrivate: true}
-			if c.why == "timeout-whole" { // the page never ends
+			if c.why == "timeout-total" { // the page never ends
 				o.Timeout = 2 * time.Second
 			}
 			cl := fetch.New(o).HTTP()

@@ -55,7 +55,7 @@ func TestDeepYAML(t *testing.T) {
 		strings.Repeat("? ", 500_000) + "x\n": false, strings.Repeat("  - -\n", 30): true, "a:\n" + strings.Repeat("- ", 40) + "x\n": true,
 	} {
 		_, err := decodeYAML([]byte(in))
-		if deep := millrace.ErrorCode(err) == "matter-depth"; deep == ok {
+		if deep := millrace.ErrorCode(err) == "front-matter-depth"; deep == ok {
 			t.Errorf("%.20q: %v", in, err)
 		}
 	}

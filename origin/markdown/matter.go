@@ -59,9 +59,9 @@ func parseHead(data []byte) (head, error) {
 	}
 	switch {
 	case end > maxMatter || end < 0 && len(text) > maxMatter && decodes(text):
-		return head{}, millrace.Coded("matter-size", fmt.Errorf("%w: more than %d bytes of front matter", millrace.ErrTooLarge, maxMatter))
+		return head{}, millrace.Coded("front-matter-size", fmt.Errorf("%w: more than %d bytes of front matter", millrace.ErrTooLarge, maxMatter))
 	case end < 0 && decodes(text):
-		return head{}, &millrace.FormatError{Position: "1:1", Code: "matter-open", Reason: "the front matter is not closed"}
+		return head{}, &millrace.FormatError{Position: "1:1", Code: "front-matter-unclosed", Reason: "the front matter is not closed"}
 	case end < 0:
 		return head{body: bom}, nil // this is a thematic break
 	}

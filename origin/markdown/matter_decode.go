@@ -61,7 +61,7 @@ func shallow(src []byte) error {
 			line++
 		case '[', '{':
 			if depth++; depth > maxNested {
-				return &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("more than %d levels deep", maxNested)}
+				return &millrace.FormatError{Position: position(line, 1), Code: "front-matter-depth", Reason: fmt.Sprintf("more than %d levels deep", maxNested)}
 			}
 		case ']', '}':
 			depth = max(depth-1, 0)
@@ -78,7 +78,7 @@ func decodeYAML(src []byte) (matter, error) {
 	}
 	if at := compact.FindIndex(src); at != nil {
 		line := 1 + bytes.Count(src[:at[0]], []byte("\n"))
-		return nil, &millrace.FormatError{Position: position(line, 1), Code: "matter-depth", Reason: fmt.Sprintf("more than %d levels deep", maxNested)}
+		return nil, &millrace.FormatError{Position: position(line, 1), Code: "front-matter-depth", Reason: fmt.Sprintf("more than %d levels deep", maxNested)}
 	}
 	f, err := parseYAML(tagged(src))
 	if err != nil {

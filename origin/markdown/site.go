@@ -87,7 +87,7 @@ func (u unpublished) Unwrap() error { return millrace.ErrNotFound }
 
 var (
 	errPrivate  = unpublished{"underscore", "the name starts with an underscore, like drafts and parts"}
-	errNoMatter = unpublished{"no-matter", "no front matter; Jekyll copies such a file unchanged"}
+	errNoMatter = unpublished{"no-front-matter", "no front matter; Jekyll copies such a file unchanged"}
 )
 
 // within reports whether a name is a folder or inside it.

@@ -44,7 +44,7 @@ func (r *run) reportUnread(ctx context.Context) error {
 	})
 	unknown := slices.DeleteFunc(slices.Clone(r.skipTypes), func(slug string) bool { return slices.Contains(r.f.listed, slug) })
 	for _, slug := range unread {
-		why := millrace.Coded("type-not-read", fmt.Errorf("%w: pages of type %s are not in the REST API; --as crawl reads them", millrace.ErrForbidden, slug))
+		why := millrace.Coded("type-not-in-api", fmt.Errorf("%w: pages of type %s are not in the REST API; --as crawl reads them", millrace.ErrForbidden, slug))
 		if err := r.skip(r.root.String()+"wp-sitemap-posts-"+slug+"-1.xml", why, false); err != nil {
 			return err
 		}

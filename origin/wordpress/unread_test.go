@@ -150,7 +150,7 @@ func TestUnread(t *testing.T) {
 	}
 	unread := func(s stream) (slugs []string) {
 		for at, err := range s.skips {
-			if millrace.ErrorCode(err) == "type-not-read" {
+			if millrace.ErrorCode(err) == "type-not-in-api" {
 				slugs = append(slugs, strings.TrimSuffix(strings.TrimPrefix(at, "/wp-sitemap-posts-"), "-1.xml"))
 			}
 		}

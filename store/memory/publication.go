@@ -197,7 +197,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 	}
 	return more, p.change(ctx, l, "refresh", func() error {
 		if p.refreshed != refreshed {
-			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process is refreshing it", millrace.ErrConflict))
+			return millrace.Coded("refresh-busy", fmt.Errorf("%w: another process is refreshing it", millrace.ErrConflict))
 		}
 		p.refreshed, p.position = refreshed+1, place
 		p.log.commit(next, p.opened)

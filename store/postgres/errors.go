@@ -22,7 +22,7 @@ type explanation struct {
 }
 
 var (
-	login   = &explanation{millrace.ErrForbidden, "store-login", "the server refuses the login; set PGPASSWORD or PGPASSFILE, or check pg_hba.conf"}
+	login   = &explanation{millrace.ErrForbidden, "store-credentials", "the server refuses the login; set PGPASSWORD or PGPASSFILE, or check pg_hba.conf"}
 	busy    = &explanation{millrace.ErrUnavailable, "store-busy", "another process is writing to the store: nothing was changed; try again"}
 	crowded = &explanation{millrace.ErrUnavailable, "store-busy", "the server has no connection left; raise its max_connections, or set pool_max_conns in the DSN"}
 	down    = &explanation{millrace.ErrUnavailable, "store-down", "the server cannot be reached or has closed the connection; check that it runs, and try again"}
@@ -45,7 +45,7 @@ var advice = map[string]*explanation{
 	"3D000": {millrace.ErrNotFound, "store-database", "the database does not exist; create it, or name another one"},
 	"40":    busy,
 	"40P01": {millrace.ErrUnavailable, "store-deadlock", "another process changes the same rows: nothing was changed; try again"},
-	"42501": {millrace.ErrForbidden, "store-rights", "the role lacks a privilege; make it the owner of the database"},
+	"42501": {millrace.ErrForbidden, "store-permission", "the role lacks a privilege; make it the owner of the database"},
 	"42P01": missing,
 	"42P05": pooler,
 	"42P07": missing,

@@ -95,11 +95,11 @@ func TestRealRefusals(t *testing.T) {
 	readOnly := &store.Options{ReadOnly: true}
 	_, empty := create(t, c)
 	exec(t, c, "postgres", "CREATE ROLE miller LOGIN PASSWORD 'hush'", "CREATE DATABASE ascii ENCODING SQL_ASCII TEMPLATE template0 LOCALE 'C'")
-	refused(t, as(t, empty, "miller", "hush-hush"), nil, "store-login", millrace.ErrForbidden)
-	refused(t, as(t, empty, "other", "hush"), nil, "store-login", millrace.ErrForbidden)
+	refused(t, as(t, empty, "miller", "hush-hush"), nil, "store-credentials", millrace.ErrForbidden)
+	refused(t, as(t, empty, "other", "hush"), nil, "store-credentials", millrace.ErrForbidden)
 	refused(t, c.URL("nowhere"), nil, "store-database", millrace.ErrNotFound)
 	refused(t, c.URL("ascii"), nil, "no-store", millrace.ErrInvalid)
-	refused(t, as(t, empty, "miller", "hush"), nil, "store-rights", millrace.ErrForbidden)
+	refused(t, as(t, empty, "miller", "hush"), nil, "store-permission", millrace.ErrForbidden)
 	refused(t, empty, readOnly, "not-found", millrace.ErrNotFound)
 	refused(t, empty+"&grain=rye", nil, "store-dsn", millrace.ErrInvalid)
 

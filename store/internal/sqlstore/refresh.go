@@ -121,7 +121,7 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 			return err
 		}
 		if is.stage != was.stage || is.position != was.position || is.after != was.after {
-			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process is refreshing it", millrace.ErrConflict))
+			return millrace.Coded("refresh-busy", fmt.Errorf("%w: another process is refreshing it", millrace.ErrConflict))
 		}
 		if err := f(w); err != nil {
 			return err
