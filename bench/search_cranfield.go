@@ -90,8 +90,8 @@ func variants() []variant {
 	return []variant{
 		{what: "unchanged"},
 		{what: "without latent vectors", noFit: true},
-		{what: "weight of latent vectors halved", trial: search.Trial{Meaning: 0.5}},
-		{what: "weight of latent vectors doubled", trial: search.Trial{Meaning: 2}},
+		{what: "weight of latent vectors halved", trial: search.Trial{VectorWeight: 0.5}},
+		{what: "weight of latent vectors doubled", trial: search.Trial{VectorWeight: 2}},
 		{what: "passages with any word, without first searching for every word", trial: search.Trial{AnyOnly: true}},
 		{what: "only passages with every word", trial: search.Trial{EveryOnly: true}},
 		{what: "the same without latent vectors", noFit: true, trial: search.Trial{EveryOnly: true}},

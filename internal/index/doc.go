@@ -1,7 +1,7 @@
 // Package index is the search index of a site: a [millrace.Searcher] over any [millrace.View].
 //
 // An [Index] is one SQLite file. [Index.Update] follows the log of a view. The index holds one
-// state of the site: the passages of each page, their words, and vectors of their meaning
+// state of the site: the passages of each page, their words, and their vectors
 // ([Index.Fit]). It may be older or newer than the searched view. [Index.Search] therefore
 // looks up the page of each hit in the view. It omits pages that are absent or have another
 // version, so it returns only pages of the view.

@@ -7,7 +7,7 @@ import (
 )
 
 // Embedder computes vectors of texts with a model outside the process. Texts of similar
-// meaning get vectors of similar direction. All methods are safe for concurrent use.
+// content get vectors of similar direction. All methods are safe for concurrent use.
 type Embedder interface {
 	// Model returns a name of the model and of everything that its vectors depend on, such as
 	// prefixes. The index never compares vectors of different names.

@@ -20,8 +20,8 @@ const (
 // vectorID returns the key of the vector of a passage by a model.
 func vectorID(model, passage int64) int64 { return model<<32 | passage }
 
-// Fit learns from the passages which words have similar meanings, or requests the vectors of the
-// passages from the embedder. Searches then also find passages by meaning. If less than a fifth of
+// Fit learns the latent vectors of words from the passages, or requests the vectors of the passages
+// from the embedder. Searches then also find passages by similarity. If less than a fifth of
 // the passages have changed since the last call, Fit does nothing, and new passages get vectors of
 // the old model. The same passages produce the same result. Searches use the previous result until
 // Fit returns. After a crash, the next Fit continues.

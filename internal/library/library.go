@@ -148,7 +148,7 @@ func (l *Library) update(ctx context.Context, x *index.Index, v millrace.View, p
 }
 
 // prepare updates the index of a site and its model to a view. If another process locks the index,
-// prepare does not change it. note is the reason why a search by meaning is impossible.
+// prepare does not change it. note is the reason why a search by similarity is impossible.
 func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v millrace.View) (note, err error) {
 	step := func(title, unit string) func(done, total int) {
 		return func(done, total int) { l.o.Progress(title+" "+name, unit, done, total) }

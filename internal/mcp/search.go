@@ -55,7 +55,7 @@ type siteTerms struct {
 func (s *Server) addSearch() {
 	add(s, &sdk.Tool{
 		Name: "search", Title: "Search the sites",
-		Description: "Finds the passages that best answer a question, by words and by meaning, each with its page. Write a few words as for a search engine. \"Phrases\" in quotation marks, -without, title:word and url:part narrow the search.",
+		Description: "Finds the passages that best answer a question, by words and by similarity, each with its page. Write a few words as for a search engine. \"Phrases\" in quotation marks, -without, title:word and url:part narrow the search.",
 	}, []argument{
 		{name: "query", least: 1, most: millrace.MaxQuery, about: "The words to search for."},
 		{name: "site", most: maxName, about: "The name of the site to search, from list_sites. Without it, all sites are searched."},

@@ -57,7 +57,7 @@
 // if that is more, and the ratio of the hit's score to the score of that passage. The chances were
 // measured on three public collections of questions.
 //
-// # Meaning
+// # Vectors
 //
 // [Fit] learns a [Model] from the texts of a site: words in similar passages get similar directions
 // (latent semantic analysis). The same texts always produce the same model. An [Embedder] uses an

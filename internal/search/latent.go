@@ -44,9 +44,9 @@ const (
 	maxDistinct = 4096
 )
 
-// Fit learns from passages which terms have similar meanings: terms that occur with similar other
-// terms. It uses latent semantic analysis, a truncated singular value decomposition of the matrix
-// of passages and terms.
+// Fit computes a latent vector for each term of passages: terms that occur with similar other
+// terms have similar vectors. It uses latent semantic analysis, a truncated singular value
+// decomposition of the matrix of passages and terms.
 //
 // Each passage is the slice of its terms from the Analyzer, with repeats and without stop words.
 // Fit does not keep the slices and ranges over passages once. The same passages produce the same

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Model stores which terms have similar meanings; [Fit] creates it. It is immutable and safe
+// Model stores the latent vector of each term; [Fit] creates it. It is immutable and safe
 // for concurrent use.
 type Model struct {
 	width  int

@@ -21,11 +21,11 @@ const (
 // exclusions are not a condition.
 const excludedPart = 0.5
 
-// few is the number of passages below which the search also uses meaning to find passages, and
+// few is the number of passages below which the search also finds passages by their vectors, and
 // rank considers more candidates.
 const few = 10
 
-// deep is the number of passages, the best ones by words, that are also ranked by meaning.
+// deep is the number of passages, the best ones by words, that are also ranked by similarity.
 const deep = 300
 
 // ranked is a passage with its scores.
@@ -70,7 +70,7 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 
 // rank returns the chosen candidates with their relevance, the best first. If the best
 // candidates by words are on so few pages that too few remain, rank adds the next ones.
-func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m Meaning) ([]ranked, error) {
+func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m QueryVector) ([]ranked, error) {
 	rest := make([]ranked, 0, len(ids))
 	err := c.Passages(ids, func(pa Passage) error {
 		rest = append(rest, ranked{Detail: Detail{ID: pa.ID}, length: pa.Length, lexical: p.lexical(&pa, st.Length)})
@@ -121,8 +121,8 @@ func details(ix Index, all, some []ranked) ([]ranked, error) {
 	return all, err
 }
 
-// order sorts passages by words and meaning, the best first, and sets their relevance.
-func order(all []ranked, m Meaning) {
+// order sorts passages by words and similarity, the best first, and sets their relevance.
+func order(all []ranked, m QueryVector) {
 	if len(all) == 0 {
 		return
 	}
@@ -160,20 +160,20 @@ func relevance(part float64) float64 {
 
 // sortByScore sorts passages by their scores for words and for the similarity to v. Each score is
 // divided by its maximum, so that both count on every site.
-func sortByScore(all []ranked, m Meaning, v Vector) {
+func sortByScore(all []ranked, m QueryVector, v Vector) {
 	similarity := make([]float64, len(all))
-	var words, meaning float64
+	var words, most float64
 	for i, r := range all {
 		similarity[i] = max(0, Similarity(v, r.Vector))
-		words, meaning = max(words, r.lexical), max(meaning, similarity[i])
+		words, most = max(words, r.lexical), max(most, similarity[i])
 	}
 	for i := range all {
 		all[i].score = 0
 		if words > 0 {
 			all[i].score = all[i].lexical / words
 		}
-		if meaning > 0 {
-			all[i].score += m.share(all[i].length) * similarity[i] / meaning
+		if most > 0 {
+			all[i].score += m.share(all[i].length) * similarity[i] / most
 		}
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
@@ -181,11 +181,11 @@ func sortByScore(all []ranked, m Meaning, v Vector) {
 	})
 }
 
-// fedBack is the number of the best passages whose meaning is added to that of the question.
+// fedBack is the number of the best passages whose vectors are added to that of the question.
 const fedBack = 5
 
 // feedback returns the direction of the question and of the best passages (Rocchio's method).
-func feedback(best []ranked, m Meaning) Vector {
+func feedback(best []ranked, m QueryVector) Vector {
 	sum := make([]float32, m.Vector.Dimensions())
 	m.Vector.addTo(sum, 1)
 	for _, r := range best {

@@ -34,24 +34,24 @@ type Index interface {
 	// Hit sets the fields of a hit that the index stores, up to Text. It returns the
 	// language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
-	// Meaning returns the vector of the question and its weight in the ranking. terms are the terms of
-	// the question.
-	Meaning(terms []string) (Meaning, error)
+	// QueryVector returns the vector of the question and its weight in the ranking. terms are the
+	// terms of the question.
+	QueryVector(terms []string) (QueryVector, error)
 	// Nearest returns the passages with the directions nearest to v, if the site is small
 	// enough.
 	Nearest(v Vector, m Match, limit int) ([]int64, error)
 }
 
-// Meaning is the vector of a question, and how it affects the ranking.
-type Meaning struct {
-	Vector Vector  // direction of the question; nil = meaning is not used
+// QueryVector is the vector of a question, and how it affects the ranking.
+type QueryVector struct {
+	Vector Vector  // direction of the question. If nil, passages are ranked by words only.
 	Weight float64 // weight of similarity; that of words is 1
 	Half   int     // number of words of a passage at which its similarity has half that weight
-	Note   error   // the reason why meaning is not used, if the user should know it
+	Note   error   // why passages are ranked by words only, if the user should know it
 }
 
 // share returns the weight of the similarity of a passage with a number of words.
-func (m Meaning) share(length int) float64 {
+func (m QueryVector) share(length int) float64 {
 	if m.Half == 0 {
 		return m.Weight
 	}
@@ -131,12 +131,12 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 			}
 		}
 	}
-	meaning, err := ix.Meaning(p.terms)
+	query, err := ix.QueryVector(p.terms)
 	if err != nil {
 		return nil, err
 	}
 	found.Note = cutNote(q.Text)
-	for _, note := range []error{p.note, meaning.Note} {
+	for _, note := range []error{p.note, query.Note} {
 		switch {
 		case found.Note == nil:
 			found.Note = note
@@ -144,11 +144,11 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 			found.Note = fmt.Errorf("%w; %w", found.Note, note)
 		}
 	}
-	if trial.Meaning != 0 {
-		meaning.Weight *= trial.Meaning
+	if trial.VectorWeight != 0 {
+		query.Weight *= trial.VectorWeight
 	}
-	if meaning.Vector != nil && len(ids) < few {
-		near, err := ix.Nearest(meaning.Vector, p.filter, deep-few)
+	if query.Vector != nil && len(ids) < few {
+		near, err := ix.Nearest(query.Vector, p.filter, deep-few)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +163,7 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 	}
 	skip, limit := max(q.Skip, 0), cmp.Or(max(q.Limit, 0), defaultLimit)
 	c := chooser{Index: ix, perPage: per, least: q.Least, duplicates: trial.Duplicates, sure: skip + limit}
-	hits, err := p.rank(ctx, &c, st, ids, meaning)
+	hits, err := p.rank(ctx, &c, st, ids, query)
 	if err != nil {
 		return nil, err
 	}

@@ -5,11 +5,11 @@ import "context"
 // Trial disables parts of the search, so that benchmarks can measure each part. The zero value
 // disables nothing.
 type Trial struct {
-	AnyOnly    bool    // skip the search for passages with every word
-	EveryOnly  bool    // search only for passages with every word
-	Duplicates bool    // keep near-duplicates
-	StopWords  bool    // also search for stop words
-	Meaning    float64 // factor for the weight of meaning; 0 = 1
+	AnyOnly      bool    // skip the search for passages with every word
+	EveryOnly    bool    // search only for passages with every word
+	Duplicates   bool    // keep near-duplicates
+	StopWords    bool    // also search for stop words
+	VectorWeight float64 // factor for the weight of similarity. If zero, 1
 }
 
 type trialKey struct{}

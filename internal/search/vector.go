@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Vector is the encoded direction of a text in a space of meaning: one signed byte for each
+// Vector is the encoded direction of a text in a vector space: one signed byte for each
 // dimension, then the inverse of their Euclidean length as a little-endian float32. Vectors of
 // different models are not comparable. The similarity of vectors of different sizes is zero.
 // A nil vector has no direction.

@@ -90,8 +90,8 @@ func (w *work) fold(x *search.Indexer, id int64, t search.Text) error {
 	return err
 }
 
-// Meaning implements [search.Index].
-func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
+// QueryVector implements [search.Index].
+func (x *searching) QueryVector(terms []string) (m search.QueryVector, err error) {
 	if x.model == 0 {
 		return m, nil
 	}

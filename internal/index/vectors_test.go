@@ -160,7 +160,7 @@ func embedding(t *testing.T, f *fixture) {
 	ask("before", "bird", "")
 	fit(nil)
 	want(f, "asked for", model.asked, 3)
-	ask("by meaning", "bird", "", "/heron")
+	ask("by similarity", "bird", "", "/heron")
 	ask("by words", "otter", "", "/otter")
 	model.set(func(s *shades) { s.err = millrace.ErrUnavailable })
 	ask("the embedder is down", "otter", "no-embedder", "/otter")
@@ -201,5 +201,5 @@ func crowded(_ *testing.T, f *fixture) {
 	}
 	f.apply(leave...)
 	f.update()
-	want(f, "by meaning", f.search(f.head(), "bird"), set("/heron"))
+	want(f, "by similarity", f.search(f.head(), "bird"), set("/heron"))
 }
