@@ -13,10 +13,10 @@ import (
 type Parts struct {
 	// Version identifies the inputs of the parts other than the pages and the protocol's options,
 	// such as the site's base. If it changes, all parts are rewritten.
-	Version string
-	Head    []byte
-	Between []byte
-	Tail    []byte
+	Version   string
+	Head      []byte
+	Separator []byte
+	Tail      []byte
 	// Empty is the document if there are no parts. If nil, the document is Head and Tail.
 	Empty []byte
 	// After yields the parts whose key is greater than the given key, in bytewise order of the
@@ -60,7 +60,7 @@ func (p *Parts) Write(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		before := p.Between
+		before := p.Separator
 		if n == 0 {
 			before = p.Head
 		}

@@ -17,11 +17,11 @@ type Query struct {
 	// Text is the text of the user: words, "phrases", -excluded, title:word and url:part. Anything
 	// that is not valid in this syntax is treated as words. Search uses the first MaxQuery
 	// characters and, if there are too many words, the rarest ones. Found.Note reports both.
-	Text  string
-	Page  string  // restricts the search to the page with this URL, absolute or an identity; "" = all pages
-	Skip  int     // number of best hits to skip
-	Limit int     // maximum number of hits; 0 = 10
-	Least float64 // minimum relevance
+	Text         string
+	Page         string  // restricts the search to the page with this URL, absolute or an identity; "" = all pages
+	Skip         int     // number of best hits to skip
+	Limit        int     // maximum number of hits; 0 = 10
+	MinRelevance float64 // minimum relevance
 	// PerPage is the maximum number of hits per page. If zero, 3. If Page is set, PerPage is
 	// ignored.
 	PerPage int
@@ -39,9 +39,9 @@ type Found struct {
 	// Corrected is the query with corrected spelling; "" = the query was used unchanged. A query is
 	// corrected only if it finds few passages and the corrected query finds more.
 	Corrected string
-	// Behind reports whether the index is older than the view, so that the latest changes are
+	// Stale reports whether the index is older than the view, so that the latest changes are
 	// missing. If so, Note describes the state of the index.
-	Behind bool
+	Stale bool
 	// Note is the reason why the result is incomplete, such as an embedder that does not respond or
 	// a query with too many words. It is nil for a complete result.
 	Note error

@@ -103,11 +103,11 @@ type Section struct {
 
 // Scan selects pages of a view and their order.
 type Scan struct {
-	Section string // only this section; "" = all pages
-	Order   Order
-	After   string // resume after the page with this URL; "" = from the start
-	Limit   int    // maximum number of pages; 0 = all
-	Bodies  bool   // include Blocks, which cost more to read
+	Section    string // only this section; "" = all pages
+	Order      Order
+	After      string // resume after the page with this URL; "" = from the start
+	Limit      int    // maximum number of pages; 0 = all
+	WithBlocks bool   // include Blocks, which cost more to read
 }
 
 // Order is an order of pages.
@@ -135,10 +135,10 @@ type Tagger struct {
 	// Tag returns the value for a page of a View. It must not change the page's Blocks. "" means
 	// that the protocol publishes no document of the page.
 	Tag func(site Site, p *Page) (string, error)
-	// Rivals returns the identities that affect the name of the given page's document, and the
+	// Conflicts returns the identities that affect the name of the given page's document, and the
 	// identities whose document names the page affects. The N of a page is one more than the number
-	// of existing pages in before. If Rivals is nil, names never clash.
-	Rivals func(pagePath string) (before, after []string)
+	// of existing pages in before. If Conflicts is nil, names never clash.
+	Conflicts func(pagePath string) (before, after []string)
 }
 
 // Publisher renders the documents of one protocol. It has no side effects. The edition serves,
@@ -164,16 +164,16 @@ type Document struct {
 	// Header contains fields such as Content-Type, Cache-Control, Link and Last-Modified. If it
 	// contains Content-Encoding, even an empty one, the edition adds no coding.
 	Header http.Header
-	// OneTag reports whether every content coding has the same ETag. If so, ranges are not served.
+	// SharedETag reports whether every content coding has the same ETag. If so, ranges are not served.
 	// All clients get the same document: the bytes depend on no request field except
 	// Accept-Encoding. TCT requires this.
-	OneTag bool
-	// Exact reports whether the ETag is "sha256-" and the SHA-256 of the bytes. If so, the bytes
+	SharedETag bool
+	// DigestETag reports whether the ETag is "sha256-" and the SHA-256 of the bytes. If so, the bytes
 	// are sent without a content coding and without ranges; a request that does not accept them
 	// gets 406. The response to HEAD has all fields of the response to GET. The edition sets the
 	// ETag of a large document. TCT draft-03 requires this.
-	Exact bool
-	Large bool // the size of the document grows with the site; it is rendered with the edition, never in a request
+	DigestETag bool
+	Large      bool // the size of the document grows with the site; it is rendered with the edition, never in a request
 	// Subject describes the content of the document. For a large document, PageCount is
 	// approximate. A Public document needs no key, and requests for it have no query.
 	Subject
@@ -207,10 +207,10 @@ type Advertisement struct {
 	// Page returns the links for the response to the page at pagePath, or none if the protocol does
 	// not publish that page; nil = never any.
 	Page func(ctx context.Context, pagePath string) ([]Link, error)
-	// Without explains why a request for the protocol's form of a page gets the page itself. The
-	// explanation is a header field and its value; field "" = none. If Without is nil, there is
-	// never an explanation.
-	Without func(ctx context.Context, r *http.Request) (field, why string, err error)
+	// ExplainFallback explains why a request for the protocol's form of a page gets the page
+	// itself. The explanation is a header field and its value. If field is empty or
+	// ExplainFallback is nil, there is no explanation.
+	ExplainFallback func(ctx context.Context, r *http.Request) (field, why string, err error)
 	// Robots are lines for the origin's robots.txt outside of its groups, such as "Sitemap:
 	// https://example.com/sitemap.xml".
 	Robots []string

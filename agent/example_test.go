@@ -31,7 +31,7 @@ func text(ctx context.Context, st store.Store, name string) (text string, err er
 	if err != nil {
 		return "", err
 	}
-	for page, err := range view.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for page, err := range view.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return "", err
 		}

@@ -151,7 +151,7 @@ func (b *bench) storeSize(ctx context.Context, file string) error {
 	}
 	var separately int64
 	pages := 0
-	for p, err := range head.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range head.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return errors.Join(err, st.Close())
 		}

@@ -77,7 +77,7 @@ func (s *monthState) close() { _ = s.db.Close() }
 
 func (s *monthState) read(ctx context.Context) error {
 	s.pages = make(map[string]*millrace.Page)
-	for p, err := range s.view.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range s.view.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
 	want, proto := truth.carry(w.level), protocolOf(w.level)
 	found := 0
-	for p, err := range got.view.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range got.view.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return 0, nil, err
 		}

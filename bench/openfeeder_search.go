@@ -93,7 +93,7 @@ func feederManuals(ctx context.Context, file, questions string) (pages int, err 
 		return 0, err
 	}
 	var headings []string
-	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return 0, err
 		}

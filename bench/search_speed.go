@@ -103,7 +103,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 	}
 	var took []float64
 	largest := 0 // size of the slowest page in bytes
-	for p, err := range head.Scan(ctx, millrace.Scan{Limit: 2000, Bodies: true}) {
+	for p, err := range head.Scan(ctx, millrace.Scan{Limit: 2000, WithBlocks: true}) {
 		if err != nil {
 			return err
 		}
@@ -316,7 +316,7 @@ func (p *plainTable) fill(ctx context.Context, v millrace.View) error {
 		return nil
 	}
 	seen := make(map[string]bool)
-	for page, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for page, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	var r *library.Report
 	names, _, err := c.of(ctx, st, c.Store)
 	if err == nil {
-		r, err = lib.Search(ctx, names, millrace.Query{Text: text, Limit: c.Limit, Least: c.MinScore})
+		r, err = lib.Search(ctx, names, millrace.Query{Text: text, Limit: c.Limit, MinRelevance: c.MinScore})
 	}
 	if err = errors.Join(err, lib.Close(), st.Close()); err != nil {
 		return err

@@ -71,7 +71,7 @@ func storedPages(t *testing.T, file, name, base string) map[string]*millrace.Pag
 		t.Fatal(err)
 	}
 	pages := map[string]*millrace.Page{}
-	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

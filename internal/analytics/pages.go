@@ -36,7 +36,7 @@ func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coef
 		return p, nil
 	}
 	var text, sample int
-	for page, err := range v.Scan(ctx, millrace.Scan{Limit: textSample, Bodies: true}) {
+	for page, err := range v.Scan(ctx, millrace.Scan{Limit: textSample, WithBlocks: true}) {
 		if err != nil {
 			return Pages{}, err
 		}

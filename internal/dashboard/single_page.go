@@ -42,7 +42,7 @@ func (a *singlePageView) Scan(_ context.Context, s millrace.Scan) iter.Seq2[*mil
 			return
 		}
 		p := a.page.Clone()
-		if !s.Bodies {
+		if !s.WithBlocks {
 			p.Blocks = nil
 		}
 		yield(p, nil)

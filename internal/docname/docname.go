@@ -109,10 +109,10 @@ func pagesNamed(dir, query string) []string {
 	})
 }
 
-// Rivals returns the pages whose existence affects the number in the name of a page's document,
+// Conflicts returns the pages whose existence affects the number in the name of a page's document,
 // and the pages whose numbers the page affects. A page of the site whose URL equals the name of a
 // document has priority over all others.
-func (doc Names) Rivals(pagePath string) (before, after []string) {
+func (doc Names) Conflicts(pagePath string) (before, after []string) {
 	dir, query := wanted(pagePath)
 	all := pagesNamed(dir, query)
 	i := slices.Index(all, pagePath)

@@ -94,7 +94,7 @@ func TestRivals(t *testing.T) {
 		{drafts[1], "/llm.json", []string{"/llm.json/llm.json"}, []string{"/llm.json/", "/"}},
 		{drafts[1], "https://o/p", []string{"/~o/p/llm.json", "/~o/p", "/~o/p/"}, []string{"https://o/p/", "http://o/p", "http://o/p/"}},
 	} {
-		before, after := c.doc.Rivals(c.pagePath)
+		before, after := c.doc.Conflicts(c.pagePath)
 		if !cmp.Equal(before, c.before) || len(after)+len(c.after) > 0 && !cmp.Equal(after, c.after) {
 			t.Errorf("%s: after %q and before %q, want %q and %q", c.pagePath, before, after, c.before, c.after)
 		}

@@ -102,7 +102,7 @@ func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]prot
 
 // chunk builds a document from its chunks in prev and the changes since.
 func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
-	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, PageCount: d.PageCount, Header: d.Header}
+	next := large{Protocol: d.proto, Path: d.Path, SharedETag: d.SharedETag, DigestETag: d.DigestETag, Public: d.Public, PageCount: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Protocol != d.proto {
 		old = nil
@@ -125,9 +125,9 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 		next.Chunks, next.ETag, next.Modified = *chunks, etag, view.Site().Time
 		switch {
 		case etag != "":
-		case !d.Exact:
+		case !d.DigestETag:
 			next.ETag = chunks.etag()
-		case reuse && old != nil && old.Exact && old.Chunks.etag() == chunks.etag():
+		case reuse && old != nil && old.DigestETag && old.Chunks.etag() == chunks.etag():
 			next.ETag = old.ETag
 		default:
 			if next.ETag, err = chunks.sum(ctx, s); err != nil {

@@ -288,7 +288,7 @@ const (
 
 func (e *entry) memory() int64 {
 	n := entryMemory + len(e.key.path) + len(e.key.raw) + len(e.key.query) + len(e.tag) + len(e.tags[identity])
-	if !e.oneTag {
+	if !e.sharedETag {
 		n += int(codings) * len(e.tags[gzipCoding])
 	}
 	for _, f := range e.own {

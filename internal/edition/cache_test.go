@@ -32,7 +32,7 @@ func bulkSite(n int) *memSite {
 func TestCacheBound(t *testing.T) {
 	const limit = 8 << 20
 	for _, pad := range []int{0, 4000} {
-		s := newTestServer(t, bulkSite(20_000), &memProtocol{pad: pad, oneTag: true}, &Options{CacheBytes: limit})
+		s := newTestServer(t, bulkSite(20_000), &memProtocol{pad: pad, sharedETag: true}, &Options{CacheBytes: limit})
 		publish(t, s)
 		before := heap()
 		for i := range 20_000 {
@@ -99,7 +99,7 @@ func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
 
 // Frequently requested documents stay in the cache.
 func TestCacheKeepsFrequentDocuments(t *testing.T) {
-	proto := &memProtocol{pad: 4000, oneTag: true}
+	proto := &memProtocol{pad: 4000, sharedETag: true}
 	s := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
 	publish(t, s)
 	proto.renders.Store(0)

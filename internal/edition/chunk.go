@@ -109,7 +109,7 @@ func newGrower(ctx context.Context, store artifact.Store, enc *encoders) *grower
 // grow returns the tree of a document. Only the parts with changed keys differ from old.
 // If old is nil, grow writes all parts.
 func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, error) {
-	g.between, g.gap, g.gapCRC, g.out = p.Between, int64(len(segment(p.Between))), crc32.ChecksumIEEE(p.Between), nil
+	g.between, g.gap, g.gapCRC, g.out = p.Separator, int64(len(segment(p.Separator))), crc32.ChecksumIEEE(p.Separator), nil
 	var have []branch
 	if old != nil {
 		err := old.walk(g.ctx, g.store, func(b *branch, height int) error {

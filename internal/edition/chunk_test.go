@@ -25,7 +25,7 @@ type lines map[string]string
 
 func (l lines) parts() *millrace.Parts {
 	return &millrace.Parts{
-		Version: "1", Head: []byte("[\n"), Between: []byte(",\n"), Tail: []byte("\n]\n"), Empty: []byte("[]\n"),
+		Version: "1", Head: []byte("[\n"), Separator: []byte(",\n"), Tail: []byte("\n]\n"), Empty: []byte("[]\n"),
 		After: func(_ context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				for _, k := range slices.Sorted(maps.Keys(l)) {

@@ -32,14 +32,14 @@ type chunked struct {
 // may be nil.
 func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunked, error) {
 	var last *tree
-	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Between) {
+	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Separator) {
 		last = &old.Tree
 	}
 	t, err := g.grow(p, last, changed)
 	if err != nil {
 		return nil, err
 	}
-	c := &chunked{Version: p.Version, Head: p.Head, Between: p.Between, Tail: p.Tail, Tree: *t}
+	c := &chunked{Version: p.Version, Head: p.Head, Between: p.Separator, Tail: p.Tail, Tree: *t}
 	if t.Root.Parts == 0 {
 		c.Head, c.Tail = p.WithoutParts(), nil
 	}

@@ -195,7 +195,7 @@ const tagSuffix = len("-"+dcz.Name+"-") + 12
 
 // plainTag returns the validator of a coded document without the suffix.
 func (e *entry) plainTag() string {
-	if e.oneTag {
+	if e.sharedETag {
 		return e.tag
 	}
 	return e.tag[:len(e.tag)-tagSuffix]
@@ -218,7 +218,7 @@ func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 // or if the result is not much smaller than in the coding c.
 func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
 	k, tag := e.keyAgainst(id), e.tag
-	if !e.oneTag {
+	if !e.sharedETag {
 		// A client that has the dictionary can decode a stored response with this validator.
 		tag += "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
 	}
@@ -238,7 +238,7 @@ func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string,
 	}
 	coded := &entry{
 		key: k, coded: true, own: slices.Clip(e.own), tag: tag, modified: e.modified, ahead: e.ahead,
-		oneTag: e.oneTag, shared: true, public: e.public, signer: e.signer, cached: e.cached, proto: e.proto, page: e.page, extra: e.extra,
+		sharedETag: e.sharedETag, shared: true, public: e.public, signer: e.signer, cached: e.cached, proto: e.proto, page: e.page, extra: e.extra,
 		shape: &shape{all: addVary(addVary(slices.Clone(e.shape.all), "Accept-Encoding"), dcz.Available), full: []field{{"Content-Encoding", codingOfDictionary}}},
 	}
 	if e.isDictionary() {

@@ -32,32 +32,32 @@ type shape struct {
 // entry is a document prepared for responses. All fields are written only once, except atomics and
 // those guarded by a lock.
 type entry struct {
-	key      key
-	shape    *shape
-	own      []field         // fields like shape.all, for this document only
-	inline   [2]field        // storage for a short own, which saves the garbage collector an object
-	values   [2]string       // storage for the values of inline
-	tag      string          // validator without quotes
-	tags     [codings]string // the validators, with quotes
-	modified int64           // Last-Modified in Unix seconds; 0 = none
-	ahead    bool            // modified was in the future when the entry was created
-	oneTag   bool            // see millrace.Document
-	exact    bool            // see millrace.Document
-	private  bool            // for a single client, so other origins must not read it (CORS)
-	shared   bool            // the same for all clients with access, except for the coding
-	public   bool            // see millrace.Document
-	guarded  bool            // requests need a key
-	signer   Signer          // signs its responses; nil = they are not signed
-	cached   string          // canonical name of millrace.Document.CacheField; "" = none
-	offer    codingSet       // offered codings
-	large    bool            // a large document or an artifact, whose bytes the edition provides
-	coded    bool            // coded against a dictionary
-	saves    int64           // bytes by which coded is smaller than the plain coding
-	plain    *rep            // representation of an artifact without coding; nil = unknown
-	versions string          // pattern of an artifact's versions; see millrace.Artifact
-	proto    string          // name of its protocol
-	page     string          // see millrace.Document
-	extra    *extraSubject   // nil = all of its fields are zero
+	key        key
+	shape      *shape
+	own        []field         // fields like shape.all, for this document only
+	inline     [2]field        // storage for a short own, which saves the garbage collector an object
+	values     [2]string       // storage for the values of inline
+	tag        string          // validator without quotes
+	tags       [codings]string // the validators, with quotes
+	modified   int64           // Last-Modified in Unix seconds; 0 = none
+	ahead      bool            // modified was in the future when the entry was created
+	sharedETag bool            // see millrace.Document
+	exact      bool            // see millrace.Document
+	private    bool            // for a single client, so other origins must not read it (CORS)
+	shared     bool            // the same for all clients with access, except for the coding
+	public     bool            // see millrace.Document
+	guarded    bool            // requests need a key
+	signer     Signer          // signs its responses; nil = they are not signed
+	cached     string          // canonical name of millrace.Document.CacheField; "" = none
+	offer      codingSet       // offered codings
+	large      bool            // a large document or an artifact, whose bytes the edition provides
+	coded      bool            // coded against a dictionary
+	saves      int64           // bytes by which coded is smaller than the plain coding
+	plain      *rep            // representation of an artifact without coding; nil = unknown
+	versions   string          // pattern of an artifact's versions; see millrace.Artifact
+	proto      string          // name of its protocol
+	page       string          // see millrace.Document
+	extra      *extraSubject   // nil = all of its fields are zero
 
 	mu    sync.Mutex                 // held while rendering
 	inUse [codings]weak.Pointer[rep] // representations in use by responses in progress, cached or not; guarded by mu
@@ -149,7 +149,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	if strings.ContainsFunc(d.ETag, func(r rune) bool { return r == '"' || r <= ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("document %s: invalid validator %q", d.Path, d.ETag)
 	}
-	e := &entry{tag: d.ETag, oneTag: d.OneTag || d.Exact, exact: d.Exact, offer: allCodings, shared: true, public: d.Public, shape: new(shape)}
+	e := &entry{tag: d.ETag, sharedETag: d.SharedETag || d.DigestETag, exact: d.DigestETag, offer: allCodings, shared: true, public: d.Public, shape: new(shape)}
 	if d.CacheField != "" {
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
@@ -161,11 +161,11 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	e.tag = quoted[1 : len(quoted)-1]
 	for c := range codings {
 		e.tags[c] = quoted
-		if !e.oneTag && c != identity {
+		if !e.sharedETag && c != identity {
 			e.tags[c] = `"` + d.ETag + codingTable[c].suffix + `"`
 		}
 	}
-	if _, final := d.Header["Content-Encoding"]; final || d.Exact {
+	if _, final := d.Header["Content-Encoding"]; final || d.DigestETag {
 		// The document has only one coding.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}
@@ -176,7 +176,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch {
 		case reserved[name] || len(value) == 0:
 			continue
-		case name == "Vary" && !e.oneTag:
+		case name == "Vary" && !e.sharedETag:
 			for token := range strings.SplitSeq(strings.Join(value, ","), ",") {
 				e.shared = e.shared && strings.EqualFold(strings.TrimSpace(token), "Accept-Encoding")
 			}
@@ -228,7 +228,7 @@ func (e *entry) complete(d *millrace.Document) {
 	e.shape.full = append(e.shape.full, field{"X-Content-Type-Options", nosniff})
 	switch {
 	case len(d.Header["Accept-Ranges"]) > 0:
-	case e.oneTag:
+	case e.sharedETag:
 		e.shape.full = append(e.shape.full, field{"Accept-Ranges", rangesNone})
 	default:
 		e.shape.full = append(e.shape.full, field{"Accept-Ranges", rangesBytes})
@@ -283,7 +283,7 @@ func addVary(fields []field, name string) []field {
 
 // same reports whether two entries produce equal responses.
 func (e *entry) same(o *entry) bool {
-	return e.sameBytes(o) && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
+	return e.sameBytes(o) && e.sharedETag == o.sharedETag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
 		e.public == o.public && e.guarded == o.guarded && e.cached == o.cached &&
 		equalFields(e.own, o.own) &&
 		(e.shape == o.shape || equalFields(e.shape.all, o.shape.all) && equalFields(e.shape.full, o.shape.full))
@@ -301,7 +301,7 @@ func (e *entry) sameBytes(o *entry) bool {
 // identified reports whether the ETag and the date identify the bytes. If a document has one ETag
 // for all codings, as in TCT draft-00, the bytes may change while the ETag stays the same. The
 // date then changes.
-func (e *entry) identified() bool { return e.modified != 0 || !e.oneTag || e.exact }
+func (e *entry) identified() bool { return e.modified != 0 || !e.sharedETag || e.exact }
 
 // adopt copies the representations of an earlier entry with the same bytes.
 func (e *entry) adopt(o *entry) {
@@ -369,7 +369,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 		body = buf.Bytes()
 	}
 	real := c
-	if e.oneTag && len(body) < plainBelow {
+	if e.sharedETag && len(body) < plainBelow {
 		// The coding is part of the validator of other documents, and a 304 must have the
 		// validator without rendering the body.
 		real = identity

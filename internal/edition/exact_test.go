@@ -14,7 +14,7 @@ import (
 // An exact document has one form for all requests.
 func TestExact(t *testing.T) {
 	d := &millrace.Document{
-		Path: "/a.json", ETag: "sha256-" + canon.SHA256Hex([]byte(body)), Exact: true,
+		Path: "/a.json", ETag: "sha256-" + canon.SHA256Hex([]byte(body)), DigestETag: true,
 		Header: http.Header{"Content-Type": {"application/json"}, "Vary": {"Accept-Encoding"}},
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, body)

@@ -47,17 +47,17 @@ type manifest struct {
 
 // large is a large document in a manifest.
 type large struct {
-	Protocol  string      `json:"protocol"`
-	Path      string      `json:"path"`
-	ETag      string      `json:"etag"`
-	OneTag    bool        `json:"one_tag,omitempty"`
-	Exact     bool        `json:"exact,omitempty"`
-	Public    bool        `json:"public,omitempty"`
-	PageCount int64       `json:"names,omitempty"` // see millrace.Document
-	Header    http.Header `json:"header"`
-	Modified  time.Time   `json:"modified"` // of Last-Modified
-	Chunks    chunked     `json:"chunks"`
-	Brotli    *coded      `json:"br,omitempty"` // nil = not offered
+	Protocol   string      `json:"protocol"`
+	Path       string      `json:"path"`
+	ETag       string      `json:"etag"`
+	SharedETag bool        `json:"shared_etag,omitempty"`
+	DigestETag bool        `json:"digest_etag,omitempty"`
+	Public     bool        `json:"public,omitempty"`
+	PageCount  int64       `json:"names,omitempty"` // see millrace.Document
+	Header     http.Header `json:"header"`
+	Modified   time.Time   `json:"modified"` // of Last-Modified
+	Chunks     chunked     `json:"chunks"`
+	Brotli     *coded      `json:"br,omitempty"` // nil = not offered
 	// Keyed is the document for requests with a key; nil = the same document.
 	Keyed *large `json:"keyed,omitempty"`
 }
@@ -151,7 +151,7 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 		header = make(http.Header)
 	}
 	header.Set("Last-Modified", d.Modified.UTC().Format(http.TimeFormat))
-	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Exact: d.Exact, Subject: millrace.Subject{Public: d.Public}}, guarded, 0, now)
+	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, SharedETag: d.SharedETag, DigestETag: d.DigestETag, Subject: millrace.Subject{Public: d.Public}}, guarded, 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
@@ -161,7 +161,7 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 	e.setSubject(&millrace.Subject{PageCount: d.PageCount}, d.Protocol)
 	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, s.signer
 	for _, c := range []coding{identity, gzipCoding} {
-		if d.Exact && c != identity {
+		if d.DigestETag && c != identity {
 			continue
 		}
 		r, err := d.Chunks.rep(c, s)
@@ -169,7 +169,7 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 			return key{}, nil, err
 		}
 		b := r.content.(*bodies)
-		if b.path = d.Path; d.Exact {
+		if b.path = d.Path; d.DigestETag {
 			b.sum.Store(new(digestOf(d.ETag)))
 		}
 		e.offer |= 1 << c

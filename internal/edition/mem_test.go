@@ -202,18 +202,18 @@ func (v *memView) SeqAt(context.Context, time.Time) (uint64, error) { panic("not
 // memProtocol publishes a text at /N.txt and, in two shards by the parity of the
 // number's last digit, lists at /even.txt and /odd.txt.
 type memProtocol struct {
-	oneTag  bool
-	vary    string
-	renders atomic.Int64
-	slow    time.Duration // of one rendering
-	finds   atomic.Int64
-	pad     int // bytes added to every text
+	sharedETag bool
+	vary       string
+	renders    atomic.Int64
+	slow       time.Duration // of one rendering
+	finds      atomic.Int64
+	pad        int // bytes added to every text
 }
 
 func (m *memProtocol) doc(v *memView, id string) *millrace.Document {
 	t := v.m[id]
 	d := &millrace.Document{
-		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), OneTag: m.oneTag,
+		Path: id + ".txt", ETag: fmt.Sprintf("t%d-%d", t.seq, len(t.body)), SharedETag: m.sharedETag,
 		Header: http.Header{
 			"Content-Type":  {"text/plain; charset=utf-8"},
 			"Cache-Control": {"max-age=0, must-revalidate"},
@@ -255,7 +255,7 @@ func (m *memProtocol) All(_ context.Context, view millrace.View) iter.Seq2[*mill
 		})
 		for i, name := range []string{"/even.txt", "/odd.txt"} {
 			d := &millrace.Document{
-				Path: name, Large: true, OneTag: m.oneTag, Header: http.Header{"Content-Type": {"text/plain"}, "Cache-Control": {"max-age=0"}},
+				Path: name, Large: true, SharedETag: m.sharedETag, Header: http.Header{"Content-Type": {"text/plain"}, "Cache-Control": {"max-age=0"}},
 				Write: func(_ context.Context, w io.Writer) error {
 					m.renders.Add(1)
 					time.Sleep(m.slow)

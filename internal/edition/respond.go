@@ -146,7 +146,7 @@ func (e *entry) head(h http.Header, c coding) {
 			h["Repr-Digest"] = digest
 		}
 		c = r.coding
-	} else if e.oneTag {
+	} else if e.sharedETag {
 		return // the coding depends on the size of the body
 	}
 	if c != identity {
@@ -187,7 +187,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		h["Content-Encoding"] = codingValues[rp.coding]
 	}
 	from, n, status := int64(0), rp.size, http.StatusOK
-	if fields := r.Header["Range"]; fields != nil && !e.oneTag && e.ifRange(r.Header, c) {
+	if fields := r.Header["Range"]; fields != nil && !e.sharedETag && e.ifRange(r.Header, c) {
 		from, n, status = byteRange(fields, rp.size)
 	}
 	switch status {
@@ -357,7 +357,7 @@ func (e *entry) match(fields []string, c coding, strong bool) (bool, coding) {
 			}
 			for have := range codings {
 				if suffix == codingTable[have].suffix {
-					if have == c || suffix == "" && e.oneTag {
+					if have == c || suffix == "" && e.sharedETag {
 						return true, c
 					}
 					found, with = true, have

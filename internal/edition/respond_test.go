@@ -24,9 +24,9 @@ import (
 var body = strings.Repeat("All work and no play makes Jack a dull boy. ", 20)
 
 // sample returns a document that fails the test if it must not be written.
-func sample(t *testing.T, oneTag, mayWrite bool) *millrace.Document {
+func sample(t *testing.T, sharedETag, mayWrite bool) *millrace.Document {
 	return &millrace.Document{
-		Path: "/a.json", ETag: "x", OneTag: oneTag,
+		Path: "/a.json", ETag: "x", SharedETag: sharedETag,
 		Header: http.Header{
 			"Content-Type": {"application/json"}, "Cache-Control": {"max-age=0"}, "Link": {`<https://x.test/a>; rel="canonical"`},
 			"Last-Modified": {"Fri, 02 Jan 2026 03:04:05 GMT"}, "Content-Location": {"/a.json"}, "X-OpenFeeder": {"1.0"},
@@ -104,11 +104,11 @@ func TestConditions(t *testing.T) {
 		{"modified", []string{"If-Unmodified-Since", before}, 412, ""},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
-			for _, oneTag := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s/%s/%t", c.name, method, oneTag), func(t *testing.T) {
-					w := send(t, sample(t, oneTag, method == "GET" && c.status == 200), method, c.fields...)
+			for _, sharedETag := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/%t", c.name, method, sharedETag), func(t *testing.T) {
+					w := send(t, sample(t, sharedETag, method == "GET" && c.status == 200), method, c.fields...)
 					etag := c.etag
-					if oneTag && etag != "" {
+					if sharedETag && etag != "" {
 						etag = `"x"`
 					}
 					if w.Code != c.status || w.Header().Get("ETag") != etag {
@@ -139,9 +139,9 @@ func TestNotModifiedHeader(t *testing.T) {
 // the name of the digest.
 func TestHeadersAgree(t *testing.T) {
 	for _, accept := range []string{"", "gzip", "br", "zstd"} {
-		for _, oneTag := range []bool{false, true} {
+		for _, sharedETag := range []bool{false, true} {
 			site := newMemSite(3)
-			s := newTestServer(t, site, &memProtocol{oneTag: oneTag, pad: 400}, nil)
+			s := newTestServer(t, site, &memProtocol{sharedETag: sharedETag, pad: 400}, nil)
 			publish(t, s)
 			for _, target := range []string{"/1.txt", "/odd.txt"} {
 				get := ask(t, s, "GET", target, "Accept-Encoding", accept).Header()
@@ -168,8 +168,8 @@ func TestHeadersAgree(t *testing.T) {
 }
 
 func TestColdHead(t *testing.T) {
-	for _, oneTag := range []bool{false, true} {
-		h := send(t, sample(t, oneTag, false), "HEAD", "Accept-Encoding", "gzip").Header()
+	for _, sharedETag := range []bool{false, true} {
+		h := send(t, sample(t, sharedETag, false), "HEAD", "Accept-Encoding", "gzip").Header()
 		for _, name := range []string{"Content-Length", "Content-Digest", "Repr-Digest"} {
 			if h[name] != nil {
 				t.Errorf("%s of a body that was not rendered", name)
@@ -178,7 +178,7 @@ func TestColdHead(t *testing.T) {
 		if h.Get("Content-Type") != "application/json" {
 			t.Error("no Content-Type")
 		}
-		if want := map[bool]string{false: `"x-gzip" gzip`, true: `"x" `}[oneTag]; h.Get("ETag")+" "+h.Get("Content-Encoding") != want {
+		if want := map[bool]string{false: `"x-gzip" gzip`, true: `"x" `}[sharedETag]; h.Get("ETag")+" "+h.Get("Content-Encoding") != want {
 			t.Errorf("%s %s, want %s", h.Get("ETag"), h.Get("Content-Encoding"), want)
 		}
 	}
@@ -207,12 +207,12 @@ func decode(t *testing.T, coding string, b []byte) []byte {
 }
 
 func TestCodings(t *testing.T) {
-	for _, oneTag := range []bool{false, true} {
+	for _, sharedETag := range []bool{false, true} {
 		for _, coding := range []string{"", "gzip", "br", "zstd"} {
-			w := send(t, sample(t, oneTag, true), "GET", "Accept-Encoding", coding)
+			w := send(t, sample(t, sharedETag, true), "GET", "Accept-Encoding", coding)
 			h := w.Header()
 			suffix := ""
-			if coding != "" && !oneTag {
+			if coding != "" && !sharedETag {
 				c, _ := codingOf(coding)
 				suffix = codingTable[c].suffix
 			}
@@ -275,7 +275,7 @@ func TestSmallBodies(t *testing.T) {
 	if w := send(t, d, "GET", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" || w.Body.String() != "tiny" {
 		t.Errorf("coded: %v", w.Header())
 	}
-	d.OneTag = false
+	d.SharedETag = false
 	if w := send(t, d, "GET", "Accept-Encoding", "gzip"); w.Header().Get("ETag") != `"x-gzip"` || w.Header().Get("Content-Encoding") != "gzip" {
 		t.Errorf("validator and coding differ: %v", w.Header())
 	}

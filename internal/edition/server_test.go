@@ -131,8 +131,8 @@ func TestBodiesSurviveEditions(t *testing.T) {
 
 // A 304 and a HEAD of any document render nothing.
 func TestNeverWrites(t *testing.T) {
-	for _, oneTag := range []bool{false, true} {
-		proto := &memProtocol{oneTag: oneTag}
+	for _, sharedETag := range []bool{false, true} {
+		proto := &memProtocol{sharedETag: sharedETag}
 		s := newTestServer(t, newMemSite(20), proto, nil)
 		publish(t, s)
 		proto.renders.Store(0)
@@ -203,7 +203,7 @@ func TestVaryingDocumentsAreNotCached(t *testing.T) {
 
 // If all clients get the same document, a field in Vary is only for caches.
 func TestIdenticalDocumentsAreCached(t *testing.T) {
-	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
+	proto := &memProtocol{vary: "Accept, Accept-Encoding", sharedETag: true}
 	s := newTestServer(t, newMemSite(3), proto, nil)
 	publish(t, s)
 	for range 3 {

@@ -52,7 +52,7 @@ func each(ctx context.Context, sites []Site, bodies bool, o *Options, f func(ent
 	for i := range sites {
 		s := &sites[i]
 		base := s.View.Site().Base
-		for p, err := range s.View.Scan(ctx, millrace.Scan{Bodies: bodies}) {
+		for p, err := range s.View.Scan(ctx, millrace.Scan{WithBlocks: bodies}) {
 			if err != nil {
 				return fmt.Errorf("export %s: %w", base, err)
 			}

@@ -153,7 +153,7 @@ func TestLinesPage(t *testing.T) {
 	}
 	d := json.NewDecoder(&b)
 	for _, s := range sites {
-		for want, err := range s.View.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+		for want, err := range s.View.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

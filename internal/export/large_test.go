@@ -32,7 +32,7 @@ func (g generated) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrac
 				URL: fmt.Sprintf("https://large.example/part-%03d/page-%06d/", i/1000, i), Title: fmt.Sprint("Page ", i), Language: "en",
 				Modified: noon, Version: fmt.Sprintf("%064x", i), Known: millrace.FieldTitle | millrace.FieldContent, Detail: millrace.DetailText,
 			}
-			if s.Bodies {
+			if s.WithBlocks {
 				p.Blocks = []millrace.Block{{Type: millrace.TextBlock, Text: fmt.Sprint(i, " ", g.text)}}
 			}
 			if !yield(p, nil) {

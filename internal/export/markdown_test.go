@@ -272,7 +272,7 @@ func TestMarkdownKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for p := range sites[0].View.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+		for p := range sites[0].View.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 			if n++; n > stop {
 				break
 			}

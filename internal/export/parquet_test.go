@@ -52,7 +52,7 @@ func TestParquet(t *testing.T) {
 					}
 				}
 				base := sites[i].View.Site().Base
-				for p, err := range sites[i].View.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+				for p, err := range sites[i].View.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 					if err != nil {
 						t.Fatal(err)
 					}

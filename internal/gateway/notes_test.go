@@ -65,7 +65,7 @@ func (n *notes) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 			}
 		}
 		var found strings.Builder
-		for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 			if err != nil {
 				return nil, err
 			}
@@ -124,7 +124,7 @@ func (n *notes) writes(text string) func(context.Context, io.Writer) error {
 func (n *notes) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		yield(&millrace.Document{Path: "/notes/all", Large: true, Header: http.Header{"Content-Type": {"text/plain"}}, Parts: millrace.SinglePart(fmt.Sprint(v.Site().Seq), func(ctx context.Context, w io.Writer) error {
-			for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+			for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 				if err != nil {
 					return err
 				}

@@ -58,7 +58,7 @@ func (f forms) Advertise(millrace.View) millrace.Advertisement {
 			}
 			return []millrace.Link{{URL: "/a/form", Rel: "alternate", Type: formType, Vary: "Accept"}}, nil
 		},
-		Without: func(_ context.Context, r *http.Request) (field, why string, err error) {
+		ExplainFallback: func(_ context.Context, r *http.Request) (field, why string, err error) {
 			if r.URL.Path == "/b.html" && r.Header.Get("Accept") == formType {
 				return "X-Form-Missing", "shapeless", nil
 			}

@@ -131,7 +131,7 @@ func verify(t *testing.T, dir string) {
 	v := f.head()
 	everything := func(what string, all bool) []millrace.Hit {
 		var hits []millrace.Hit
-		for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -83,7 +83,7 @@ func (x *Index) search(ctx context.Context, v millrace.View, q millrace.Query) (
 		return err
 	})
 	if found != nil && !s.covers(&s.site) {
-		found.Behind = true
+		found.Stale = true
 		if found.Note == nil {
 			found.Note = s.when()
 		} else {

@@ -209,7 +209,7 @@ func searchCases() []testCase {
 			want(f, "in one page", in.Total, 12)
 			rest := f.ask(v, millrace.Query{Text: "wheel", Page: base + "long", Skip: 10})
 			want(f, "with an offset", rest.Hits, in.Hits[10:])
-			least := f.ask(v, millrace.Query{Text: "wheel", Page: "/long", Least: in.Hits[3].Relevance, Limit: 100})
+			least := f.ask(v, millrace.Query{Text: "wheel", Page: "/long", MinRelevance: in.Hits[3].Relevance, Limit: 100})
 			want(f, "the relevant hits", least.Hits, in.Hits[:len(least.Hits)])
 			if n := len(least.Hits); n < 4 || n == 12 && in.Hits[11].Relevance < in.Hits[3].Relevance {
 				t.Errorf("%d hits", n)

@@ -136,7 +136,7 @@ func (u *update) sweep(ctx context.Context, s state) error {
 	pages := u.changes(ctx, "", s.after)
 	if s.stage == filling {
 		pages = ahead(ctx, func(yield func(*item, error) bool) {
-			for p, err := range u.view.Scan(ctx, millrace.Scan{After: s.after, Bodies: true}) {
+			for p, err := range u.view.Scan(ctx, millrace.Scan{After: s.after, WithBlocks: true}) {
 				if err != nil {
 					yield(nil, err)
 					return

@@ -131,7 +131,7 @@ func (v searched) Search(ctx context.Context, q millrace.Query) (*millrace.Found
 		return nil, fmt.Errorf("search: %w: not indexed", millrace.ErrUnavailable)
 	}
 	var pages []*millrace.Page
-	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -128,7 +128,7 @@ func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site,
 			return nil, nil, advise("no-index", "the site %s cannot be searched; call list_changes to list its pages", canon.Visible(name))
 		}
 		found, err := searcher.Search(ctx, q)
-		if indexer, ok := c.library.(Indexer); ok && (errors.Is(err, millrace.ErrUnavailable) || err == nil && found.Behind) {
+		if indexer, ok := c.library.(Indexer); ok && (errors.Is(err, millrace.ErrUnavailable) || err == nil && found.Stale) {
 			if err := c.index(ctx, indexer, name); err != nil {
 				return nil, nil, err
 			}

@@ -242,7 +242,7 @@ func (t *delivery) all(ctx context.Context, v millrace.View) error {
 			return err
 		}
 	}
-	for p, err := range v.Scan(ctx, millrace.Scan{After: at.After, Bodies: t.Content != nil}) {
+	for p, err := range v.Scan(ctx, millrace.Scan{After: at.After, WithBlocks: t.Content != nil}) {
 		if err != nil {
 			return lost(err)
 		}

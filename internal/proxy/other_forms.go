@@ -38,10 +38,10 @@ func (t *otherFormsLog) first(ed *edition.Edition, page string) bool {
 // one was requested. The path of r is relative to the base.
 func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) {
 	for _, n := range ed.Advertisements {
-		if n.Without == nil {
+		if n.ExplainFallback == nil {
 			continue
 		}
-		field, why, err := n.Without(r.Context(), r)
+		field, why, err := n.ExplainFallback(r.Context(), r)
 		switch {
 		case err != nil:
 			if r.Context().Err() == nil {

@@ -13,7 +13,7 @@ const sampleSize = 200
 // Sample estimates the size of the text of a site's pages from a sample, and adds it to the
 // costs. Use it for sites whose pages were fetched without counting their text.
 func Sample(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
-	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, Bodies: true}) {
+	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, WithBlocks: true}) {
 		if err != nil {
 			return site, err
 		}

@@ -162,7 +162,7 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 		per = math.MaxInt
 	}
 	skip, limit := max(q.Skip, 0), cmp.Or(max(q.Limit, 0), defaultLimit)
-	c := chooser{Index: ix, perPage: per, least: q.Least, duplicates: trial.Duplicates, sure: skip + limit}
+	c := chooser{Index: ix, perPage: per, least: q.MinRelevance, duplicates: trial.Duplicates, sure: skip + limit}
 	hits, err := p.rank(ctx, &c, st, ids, query)
 	if err != nil {
 		return nil, err

@@ -279,7 +279,7 @@ func (s *fileSink) pages(ctx context.Context) (map[string]*millrace.Page, error)
 
 func scan(ctx context.Context, v millrace.View) (map[string]*millrace.Page, error) {
 	out := make(map[string]*millrace.Page)
-	for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *process, gen 
 			}
 			sum := sha256.Sum256(b.Bytes())
 			etag := d.ETag
-			if d.Parts != nil && d.ETag == "" && !d.Exact {
+			if d.Parts != nil && d.ETag == "" && !d.DigestETag {
 				if etag, err = edition.ETag(ctx, d.Parts); err != nil {
 					return nil, err
 				}
@@ -125,7 +125,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *process, gen 
 			links = append(links, link.String())
 		}
 		ed.pages[p.Name] = make(map[string]bool)
-		for page, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		for page, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 			if err != nil {
 				return nil, err
 			}

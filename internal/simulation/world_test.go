@@ -293,8 +293,8 @@ func (w *world) config(l *process) store.Config {
 	}
 	for _, p := range w.protocols {
 		t := p.Tagger
-		if inner := t.Rivals; inner != nil {
-			t.Rivals = func(pagePath string) (before, after []string) {
+		if inner := t.Conflicts; inner != nil {
+			t.Conflicts = func(pagePath string) (before, after []string) {
 				w.cutPower(l)
 				return inner(pagePath)
 			}

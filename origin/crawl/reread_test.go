@@ -71,7 +71,7 @@ func (m *mill) texts() map[string]string {
 		m.t.Fatal(err)
 	}
 	texts := map[string]string{}
-	for p, err := range v.Scan(m.t.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(m.t.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			m.t.Fatal(err)
 		}

@@ -172,7 +172,7 @@ func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Pa
 	v, err := p.site.Head(ctx)
 	f.must(err)
 	s = state{Pages: map[string]string{}, Seq: v.Site().Seq}
-	for page, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for page, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		f.must(err)
 		s.Pages[page.URL] = revision(page)
 	}

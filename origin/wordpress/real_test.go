@@ -139,7 +139,7 @@ func (r *real) storedPages() map[string]*millrace.Page {
 	v, err := r.site.Head(r.Context())
 	r.must(err)
 	out := map[string]*millrace.Page{}
-	for p, err := range v.Scan(r.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(r.Context(), millrace.Scan{WithBlocks: true}) {
 		r.must(err)
 		out[p.URL] = p
 	}

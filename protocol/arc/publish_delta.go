@@ -212,7 +212,7 @@ func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 	doc := p.large(deltaPath(d.start), contentType, func(keyed bool) *millrace.Parts {
 		h := p.head(site, d.newest).append(nil)
 		return &millrace.Parts{
-			Version: p.version(site), Head: append(h, '\n'), Between: []byte(",\n"), Tail: []byte(listTail), Empty: append(h[:len(h):len(h)], listTail...),
+			Version: p.version(site), Head: append(h, '\n'), Separator: []byte(",\n"), Tail: []byte(listTail), Empty: append(h[:len(h):len(h)], listTail...),
 			After: p.changes(v, d, keyed), Changed: func(u string) []string { return []string{canon.Relative(site.Base, u)} },
 		}
 	})

@@ -21,7 +21,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	list := p.large(pathList, contentType, func(keyed bool) *millrace.Parts {
 		h := p.head(site, site.Time).append(nil)
 		return &millrace.Parts{
-			Version: p.version(site), Head: append(h, '\n'), Between: []byte(",\n"), Tail: []byte(listTail), Empty: append(h[:len(h):len(h)], listTail...),
+			Version: p.version(site), Head: append(h, '\n'), Separator: []byte(",\n"), Tail: []byte(listTail), Empty: append(h[:len(h):len(h)], listTail...),
 			After: p.entries(v, keyed), Changed: p.keys(site),
 		}
 	})

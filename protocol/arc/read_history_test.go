@@ -96,7 +96,7 @@ func pagesOf(t *testing.T, s store.Site, as func(millrace.Site, *millrace.Page) 
 		t.Fatal(err)
 	}
 	out := map[string]*millrace.Page{}
-	for p, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	if !ok {
 		return nil, refuse(http.StatusServiceUnavailable, serverError, "This site has no search index.")
 	}
-	ask := millrace.Query{Text: q.text, Skip: (min(q.page, maxPage/maxLimit) - 1) * q.limit, Limit: q.limit, Least: q.least}
+	ask := millrace.Query{Text: q.text, Skip: (min(q.page, maxPage/maxLimit) - 1) * q.limit, Limit: q.limit, MinRelevance: q.least}
 	if q.url != "" {
 		t, err := p.lookUp(ctx, v, q.url)
 		if err != nil {
@@ -85,7 +85,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	}
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))
-	if found.Behind {
+	if found.Stale {
 		d.Header.Set("Cache-Control", "no-store") // a later search may find more
 	}
 	d.Query, d.PageCount = q.text, int64(len(x.Chunks))

@@ -102,7 +102,7 @@ func (s *site) reader() millrace.Source { return s.p.NewReader(s.http, s.url, ni
 func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
 	out := map[string]*millrace.Page{}
-	for p, err := range s.view.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range s.view.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func (s *site) carry(t *testing.T) {
 	if !slices.ContainsFunc(slices.Collect(maps.Values(s.carried(t))), says) {
 		t.Fatal("the protocol carries nothing of this site")
 	}
-	for p, err := range s.view.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range s.view.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func (v *View) Search(ctx context.Context, q millrace.Query) (*millrace.Found, e
 				}
 			}
 			relevance := math.Round(float64(n)/float64(max(1, len(words)))*1e4) / 1e4
-			if n == 0 || relevance < q.Least {
+			if n == 0 || relevance < q.MinRelevance {
 				continue
 			}
 			found = append(found, millrace.Hit{

@@ -148,7 +148,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 	}
 	err := edition.Respond(status, r, &counted)
 	s.Writes.Add(writes)
-	if r.Method == http.MethodHead && !d.Exact || status.code == http.StatusNotModified {
+	if r.Method == http.MethodHead && !d.DigestETag || status.code == http.StatusNotModified {
 		s.quiet.Add(writes)
 	}
 	return err
@@ -159,7 +159,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
-	for p, err := range v.Scan(r.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(r.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return err
 		}

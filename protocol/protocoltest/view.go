@@ -103,8 +103,8 @@ func (v *View) tag(t millrace.Tagger) {
 			continue
 		}
 		n := 1
-		if t.Rivals != nil {
-			before, _ := t.Rivals(id)
+		if t.Conflicts != nil {
+			before, _ := t.Conflicts(id)
 			for _, b := range before {
 				if v.pages[b] != nil {
 					n++
@@ -263,7 +263,7 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 			if s.Section != "" && p.Section != s.Section {
 				continue
 			}
-			if !s.Bodies {
+			if !s.WithBlocks {
 				p.Blocks = nil
 			}
 			if n++; !yield(p, nil) || n == s.Limit {

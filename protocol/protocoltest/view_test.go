@@ -22,7 +22,7 @@ func TestView(t *testing.T) {
 			}
 			return "v" + p.Title, nil
 		},
-		Rivals: func(id string) (before, after []string) {
+		Conflicts: func(id string) (before, after []string) {
 			if id == "/b/" {
 				return []string{"/b"}, nil
 			}
@@ -39,7 +39,7 @@ func TestView(t *testing.T) {
 	scan := func(s millrace.Scan) []string {
 		var out []string
 		for p, err := range v.Scan(ctx, s) {
-			if err != nil || !s.Bodies && p.Blocks != nil {
+			if err != nil || !s.WithBlocks && p.Blocks != nil {
 				t.Fatal(p, err)
 			}
 			out = append(out, p.Title)
@@ -54,7 +54,7 @@ func TestView(t *testing.T) {
 		{millrace.Scan{Order: millrace.ByPublished}, []string{"b2", "c", "b", "f"}},
 		{millrace.Scan{Order: millrace.BySeq, Limit: 1}, []string{"f"}},
 		{millrace.Scan{After: "/b/", Limit: 1}, []string{"c"}},
-		{millrace.Scan{Section: "s", Bodies: true}, []string{"c", "f"}},
+		{millrace.Scan{Section: "s", WithBlocks: true}, []string{"c", "f"}},
 	} {
 		if got := scan(c.scan); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.scan, got, c.want)

@@ -71,7 +71,7 @@ func (p *published) carried(t *testing.T) map[string]*millrace.Page {
 		t.Fatal(err)
 	}
 	out := map[string]*millrace.Page{}
-	for page, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+	for page, err := range v.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func (pl *plan) pages(ctx context.Context, to []*collection) error {
 		open[c.Section] = c
 	}
 	var line []byte
-	for p, err := range pl.view.Scan(ctx, millrace.Scan{Bodies: true}) {
+	for p, err := range pl.view.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			return err
 		}

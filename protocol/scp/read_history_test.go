@@ -107,7 +107,7 @@ func history(t *testing.T, seed uint64) {
 			t.Fatal(err)
 		}
 		want := map[string]*millrace.Page{}
-		for page, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+		for page, err := range v.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -29,7 +29,7 @@ func siteDocuments00(d *draft, site millrace.Site, owner *millrace.Policy) (out 
 // discovery returns a public site-wide document.
 func discovery(d *draft, path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
-		Path: path, ETag: hashPrefix + canon.SHA256Hex(body), Header: d.Header(modified), OneTag: true, Subject: millrace.Subject{Public: true},
+		Path: path, ETag: hashPrefix + canon.SHA256Hex(body), Header: d.Header(modified), SharedETag: true, Subject: millrace.Subject{Public: true},
 		Write: func(_ context.Context, w io.Writer) error {
 			_, err := w.Write(body)
 			return err

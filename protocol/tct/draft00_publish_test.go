@@ -85,7 +85,7 @@ func TestDocumentHeader00(t *testing.T) {
 	if diff := cmp.Diff(want, map[string][]string(d.Header)); diff != "" {
 		t.Error(diff)
 	}
-	if !d.OneTag || d.Large || d.Public || !isHash(d.ETag) {
+	if !d.SharedETag || d.Large || d.Public || !isHash(d.ETag) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -200,7 +200,7 @@ func TestPolicyDocument(t *testing.T) {
 	}
 	p := draft00.NewPublisher(&protocol.PublisherOptions{Policy: &millrace.Policy{Revision: 2, Effective: time.Unix(1700000000, 0)}})
 	d, err := find(t, p, v, policyName)
-	if err != nil || !d.Public || !d.OneTag || d.Header.Get("Last-Modified") != "Tue, 14 Nov 2023 22:13:20 GMT" {
+	if err != nil || !d.Public || !d.SharedETag || d.Header.Get("Last-Modified") != "Tue, 14 Nov 2023 22:13:20 GMT" {
 		t.Fatalf("%+v %v", d, err)
 	}
 	if got, want := body00(t, d), `{"profile":"tct-policy-1","version":2,"effective":"2023-11-14T22:13:20Z","requirements":`; !strings.HasPrefix(got, want) {

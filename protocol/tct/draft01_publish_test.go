@@ -81,7 +81,7 @@ func TestDocumentHeader01(t *testing.T) {
 	if diff := cmp.Diff(want, map[string][]string(d.Header)); diff != "" {
 		t.Error(diff)
 	}
-	if !d.OneTag || d.Large || !isLowerHash(d.ETag) {
+	if !d.SharedETag || d.Large || !isLowerHash(d.ETag) {
 		t.Errorf("%+v", d)
 	}
 }

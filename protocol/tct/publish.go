@@ -108,12 +108,12 @@ func (d *draft) path(site millrace.Site, t millrace.Tag) string {
 // murl returns the M-URL for a tag. It does not read the page.
 func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
-		Path:    d.path(site, t),
-		Subject: millrace.Subject{Page: canon.Relative(site.Base, t.URL)},
-		ETag:    t.Value,
-		Header:  d.pageHeader(t.URL, t.Modified),
-		OneTag:  true,
-		Exact:   d.Exact,
+		Path:       d.path(site, t),
+		Subject:    millrace.Subject{Page: canon.Relative(site.Base, t.URL)},
+		ETag:       t.Value,
+		Header:     d.pageHeader(t.URL, t.Modified),
+		SharedETag: true,
+		DigestETag: d.Exact,
 		Write: func(ctx context.Context, w io.Writer) error {
 			page, err := v.Page(ctx, millrace.Ref{URL: t.URL})
 			if err != nil {
@@ -139,15 +139,15 @@ func (d *draft) overviewDocument(o *overview) *millrace.Document {
 		return err
 	})
 	return &millrace.Document{
-		Path:    o.path,
-		ETag:    o.tag,
-		Header:  d.pageHeader(o.CanonicalURL, parseTime(o.Modified)),
-		OneTag:  true,
-		Exact:   d.Exact,
-		Large:   true,
-		Subject: millrace.Subject{PageCount: int64(o.names)},
-		Parts:   parts,
-		Write:   parts.Write,
+		Path:       o.path,
+		ETag:       o.tag,
+		Header:     d.pageHeader(o.CanonicalURL, parseTime(o.Modified)),
+		SharedETag: true,
+		DigestETag: d.Exact,
+		Large:      true,
+		Subject:    millrace.Subject{PageCount: int64(o.names)},
+		Parts:      parts,
+		Write:      parts.Write,
 	}
 }
 

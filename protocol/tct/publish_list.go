@@ -85,7 +85,7 @@ func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Doc
 		}
 		parts := p.parts(v, first, home, in)
 		out = append(out, &millrace.Document{
-			Path: p.listName(i, shards), Header: h, OneTag: true, Exact: p.Exact, Large: true, Subject: millrace.Subject{PageCount: int64(site.Pages / shards)},
+			Path: p.listName(i, shards), Header: h, SharedETag: true, DigestETag: p.Exact, Large: true, Subject: millrace.Subject{PageCount: int64(site.Pages / shards)},
 			Parts: parts, Write: parts.Write,
 		})
 	}
@@ -124,7 +124,7 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 	}
 	return &millrace.Parts{
 		Version: fmt.Sprintf("%q %q %q %t", site.Base, site.EndpointBase, homeURL, over != nil),
-		Head:    []byte(d.ListHead + d.ListBreak), Between: []byte("," + d.ListBreak), Tail: []byte(d.ListTail), Empty: []byte(d.ListHead + d.ListTail),
+		Head:    []byte(d.ListHead + d.ListBreak), Separator: []byte("," + d.ListBreak), Tail: []byte(d.ListTail), Empty: []byte(d.ListHead + d.ListTail),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
 				if key < first {
@@ -153,7 +153,7 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 				keys = append(keys, first)
 			}
 			changed := canon.Relative(site.Base, url)
-			_, after := d.Names.Rivals(changed) // names of these pages may have changed
+			_, after := d.Names.Conflicts(changed) // names of these pages may have changed
 			for _, i := range append(after, changed) {
 				if i == homeIdentity {
 					keys = append(keys, first)

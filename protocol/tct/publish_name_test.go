@@ -15,7 +15,7 @@ import (
 )
 
 // For any set of pages, each page has a unique name, no name is the path of a page, and the
-// store's view of rivals is symmetric.
+// store's view of conflicts is symmetric.
 func FuzzNames(f *testing.F) {
 	f.Add("/post\n/post/\n/post/llm.json\n/post/llm.json/llm.json")
 	f.Add("/post\n/post/\n/post/llm/\n/post/llm//llm/")
@@ -35,7 +35,7 @@ func FuzzNames(f *testing.F) {
 }
 
 // checkNames reports an error unless each page of a site has a document with a unique name that is
-// not the path of a page, and the rivals of a name refer to each other. urls are URLs or
+// not the path of a page, and the conflicts of a name refer to each other. urls are URLs or
 // paths, one a line. canonical returns the URL of a page in its document, or "".
 func checkNames(t *testing.T, p protocol.Protocol, names docname.Names, canonical func(url string) string, urls string) {
 	t.Helper()
@@ -78,15 +78,15 @@ func checkNames(t *testing.T, p protocol.Protocol, names docname.Names, canonica
 		if strings.HasPrefix(id, "//") {
 			id = page.URL
 		}
-		before, after := names.Rivals(id)
+		before, after := names.Conflicts(id)
 		for _, b := range before {
-			if _, a := names.Rivals(b); !slices.Contains(a, id) && !strings.HasPrefix(b, "//") {
-				t.Fatalf("rivals of %s include %s, but not the reverse: %q", id, b, a)
+			if _, a := names.Conflicts(b); !slices.Contains(a, id) && !strings.HasPrefix(b, "//") {
+				t.Fatalf("conflicts of %s include %s, but not the reverse: %q", id, b, a)
 			}
 		}
 		for _, a := range after {
-			if b, _ := names.Rivals(a); !slices.Contains(b, id) {
-				t.Fatalf("rivals after %s include %s, but not the reverse: %q", id, a, b)
+			if b, _ := names.Conflicts(a); !slices.Contains(b, id) {
+				t.Fatalf("conflicts after %s include %s, but not the reverse: %q", id, a, b)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, erro
 		return "", err
 	}
 	home, n := homeOf(v.Site()), 1
-	before, _ := d.Names.Rivals(home)
+	before, _ := d.Names.Conflicts(home)
 	for _, b := range before {
 		_, err := v.Page(ctx, millrace.Ref{URL: b})
 		if err == nil {

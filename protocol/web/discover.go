@@ -44,7 +44,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 		}
 		return out, nil
 	}
-	n.Without = func(ctx context.Context, r *http.Request) (field, why string, err error) {
+	n.ExplainFallback = func(ctx context.Context, r *http.Request) (field, why string, err error) {
 		if p.static || !mayNegotiate(site, r) {
 			return "", "", nil
 		}

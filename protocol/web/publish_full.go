@@ -15,10 +15,10 @@ const fullPath = "/llms-full.txt"
 func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	site := v.Site()
 	parts := &millrace.Parts{
-		Version: site.Base + " " + site.EndpointBase, Between: []byte("\n---\n\n"),
+		Version: site.Base + " " + site.EndpointBase, Separator: []byte("\n---\n\n"),
 		After: func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 			return func(yield func(millrace.Part, error) bool) {
-				for page, err := range v.Scan(ctx, millrace.Scan{After: key, Bodies: true}) {
+				for page, err := range v.Scan(ctx, millrace.Scan{After: key, WithBlocks: true}) {
 					if err != nil {
 						yield(millrace.Part{}, fmt.Errorf("%s: %s: %w", Name, fullPath, err))
 						return

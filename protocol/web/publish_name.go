@@ -100,9 +100,9 @@ func pagesNamed(dir, leaf, query string) []string {
 	})
 }
 
-// rivals returns the pages whose presence determines the number in the page's name, and the pages
+// conflicts returns the pages whose presence determines the number in the page's name, and the pages
 // whose number the page determines. A page whose own path is such a name comes first.
-func rivals(pagePath string) (before, after []string) {
+func conflicts(pagePath string) (before, after []string) {
 	dir, leaf, query, ok := wanted(pagePath)
 	if !ok {
 		return nil, nil

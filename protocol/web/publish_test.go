@@ -111,12 +111,12 @@ func FuzzNames(f *testing.F) {
 			if m != n || !slices.Contains(back, pagePath) {
 				t.Errorf("%q is number %d of %q, whose name is %q", name, n, pagePath, documentName(pagePath, n))
 			}
-			before, after := rivals(pagePath)
+			before, after := conflicts(pagePath)
 			if slices.Contains(before, pagePath) || slices.Contains(after, pagePath) {
 				t.Errorf("%q is its own rival", pagePath)
 			}
 			for _, other := range after {
-				if b, _ := rivals(other); !slices.Contains(b, pagePath) {
+				if b, _ := conflicts(other); !slices.Contains(b, pagePath) {
 					t.Errorf("%q depends on %q, which waits for %q", pagePath, other, b)
 				}
 			}
@@ -208,7 +208,7 @@ func TestNegotiation(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		for _, accept := range []string{md, "*/*"} {
 			r.Header.Set("Accept", accept)
-			field, why, err := n.Without(t.Context(), r)
+			field, why, err := n.ExplainFallback(t.Context(), r)
 			if accept != md {
 				want = ""
 			}

@@ -94,7 +94,7 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 		}
 		for _, e := range entries {
 			c := e.Entry
-			if !s.Bodies {
+			if !s.WithBlocks {
 				c.Blocks = nil
 			}
 			p, err := c.View(v.names, e.url)
@@ -188,8 +188,8 @@ func (v *view) tag(proto string, e *entry) (millrace.Tag, bool) {
 		return millrace.Tag{}, false
 	}
 	out := millrace.Tag{URL: v.names.Absolute(e.url), Value: value, N: 1, Modified: e.Date()}
-	if rivals := v.of.taggers[proto].Rivals; rivals != nil {
-		before, _ := rivals(e.url)
+	if conflicts := v.of.taggers[proto].Conflicts; conflicts != nil {
+		before, _ := conflicts(e.url)
 		for _, url := range before {
 			if v.entry(url).Present {
 				out.N++

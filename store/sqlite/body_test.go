@@ -54,7 +54,7 @@ func TestDictionaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+		for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -335,7 +335,7 @@ func TestDamage(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for p, err := range v.Scan(ctx, millrace.Scan{Bodies: true}) {
+			for p, err := range v.Scan(ctx, millrace.Scan{WithBlocks: true}) {
 				if err != nil {
 					return err
 				}
@@ -384,7 +384,7 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	for o := range 3 {
-		for range old.Scan(ctx, millrace.Scan{Order: millrace.Order(o), Bodies: true}) {
+		for range old.Scan(ctx, millrace.Scan{Order: millrace.Order(o), WithBlocks: true}) {
 		}
 	}
 	for range old.Tags(ctx, "hash-01", "") {

@@ -48,7 +48,7 @@ func titlesOf(t *testing.T, s *Store) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+	for _, err := range v.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

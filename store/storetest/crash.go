@@ -151,7 +151,7 @@ func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 		}
 	}
 	got, stored := make(map[string]string), make(map[string]string)
-	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			f.Fatalf("scan: %v", err)
 		}
@@ -168,7 +168,7 @@ func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 	want(f, fmt.Sprint("held after batch ", now), stored, pages)
 	if _, _, err := f.pub.Published(f.Context()); !errors.Is(err, millrace.ErrNotFound) {
 		v, _ := f.published(f.pub)
-		f.paths(v, millrace.Scan{Bodies: true})
+		f.paths(v, millrace.Scan{WithBlocks: true})
 	}
 	f.agree(fmt.Sprint("after batch ", now), f.head(), f.config)
 	return now

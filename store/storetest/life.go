@@ -49,7 +49,7 @@ func lifeCases() []testCase {
 			f.compact(time.Minute, time.Minute)
 			check := func() {
 				want(f, "text", f.page(old, "/a").Blocks[1].Text, "Text of /a")
-				want(f, "pages", len(f.paths(old, millrace.Scan{Bodies: true})), 7)
+				want(f, "pages", len(f.paths(old, millrace.Scan{WithBlocks: true})), 7)
 				want(f, "tags", len(f.tags(old, "one", "")), 7)
 				list, _ := f.changes(old, "")
 				want(f, "changes", len(list), 7)
@@ -79,13 +79,13 @@ func lifeCases() []testCase {
 			f.pass(time.Second)
 			f.compact(time.Minute, time.Minute)
 			want(f, "text", f.page(old, "/a").Blocks[1].Text, "Text of /a")
-			want(f, "pages", len(f.paths(old, millrace.Scan{Bodies: true})), 7)
+			want(f, "pages", len(f.paths(old, millrace.Scan{WithBlocks: true})), 7)
 			f.pass(time.Hour)
 			f.compact(time.Minute, time.Minute)
 			if p, err := old.Page(f.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrConflict) && (err != nil || p.Blocks[1].Text != "Text of /a") {
 				f.Errorf("page of an old view: %v, %v", p, err)
 			}
-			want(f, "pages of the head", len(f.paths(f.siteHead(), millrace.Scan{Bodies: true})), 6)
+			want(f, "pages of the head", len(f.paths(f.siteHead(), millrace.Scan{WithBlocks: true})), 6)
 		}},
 		{"a second compaction writes nothing", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
@@ -165,7 +165,7 @@ func (f *fixture) everything(v millrace.View, path string) map[string]any {
 	tag, err := v.Tag(f.Context(), "one", path)
 	add("tag", tag, err)
 	var pages []*millrace.Page
-	for p, err = range v.Scan(f.Context(), millrace.Scan{Bodies: true}) {
+	for p, err = range v.Scan(f.Context(), millrace.Scan{WithBlocks: true}) {
 		pages = append(pages, p)
 	}
 	add("scan", pages, err)
@@ -246,7 +246,7 @@ func concurrency(t *testing.T, f *fixture) {
 				}
 				texts := make(map[string]string)
 				n := 0
-				for p, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true, Order: millrace.Order(rng.IntN(3))}) {
+				for p, err := range v.Scan(t.Context(), millrace.Scan{WithBlocks: true, Order: millrace.Order(rng.IntN(3))}) {
 					if err != nil {
 						t.Errorf("scan: %v", err)
 						return

@@ -247,7 +247,7 @@ func (f *fixture) compare(what string, v millrace.View, exp content, modified ma
 	f.Helper()
 	got := make(content)
 	sections := make(map[string]int)
-	for p, err := range v.Scan(f.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(f.Context(), millrace.Scan{WithBlocks: true}) {
 		if err != nil {
 			f.Fatalf("%s: %v", what, err)
 		}

@@ -39,14 +39,14 @@ func (f *fixture) cutOff(c store.Config, n int) {
 func (f *fixture) agree(what string, v millrace.View, c store.Config) {
 	f.Helper()
 	exp, got := make(content), make(content)
-	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{WithBlocks: true}) {
 		want(f, what+": error", err, nil)
 		p.URL = relative(p.URL)
 		if p, ok := c.Visibility.Apply(p); ok {
 			exp[p.URL] = describe(p)
 		}
 	}
-	for p, err := range v.Scan(f.Context(), millrace.Scan{Bodies: true}) {
+	for p, err := range v.Scan(f.Context(), millrace.Scan{WithBlocks: true}) {
 		want(f, what+": error", err, nil)
 		got[relative(p.URL)] = describe(p)
 		for _, t := range c.Taggers {

@@ -102,7 +102,7 @@ func siteCases() []testCase {
 					exp.Version, exp.Modified, exp.Known = got.Version, got.Modified, exp.Known|millrace.FieldModified
 					want(f, what+": "+url, got, exp)
 				}
-				for p, err := range v.Scan(t.Context(), millrace.Scan{Bodies: true}) {
+				for p, err := range v.Scan(t.Context(), millrace.Scan{WithBlocks: true}) {
 					want(f, what+": error", err, nil)
 					want(f, what+": scanned", p.Blocks, linked(base).Blocks)
 				}

@@ -28,7 +28,7 @@ func tagger(proto string) millrace.Tagger {
 // slashes returns a tagger of protocol one, in which /a and /a/ share a name and /a is first.
 func slashes() millrace.Tagger {
 	t := tagger("one")
-	t.Rivals = func(pagePath string) (before, after []string) {
+	t.Conflicts = func(pagePath string) (before, after []string) {
 		if trimmed, ok := strings.CutSuffix(pagePath, "/"); ok {
 			return []string{trimmed}, nil
 		}
@@ -181,7 +181,7 @@ func tagCases() []testCase {
 			want(f, "after", f.tags(f.head(), "one", base+"p590"), exp[591:])
 			want(f, "unknown protocol", f.tags(f.head(), "none", ""), set())
 		}},
-		{"rivals are numbered by presence", func(t *testing.T, f *fixture) {
+		{"conflicts are numbered by presence", func(t *testing.T, f *fixture) {
 			f.taggers(slashes(), tagger("two"))
 			f.apply(put(article("/a/", "late")))
 			alone := f.head()
@@ -190,7 +190,7 @@ func tagCases() []testCase {
 			both := f.head()
 			want(f, "second", f.tag(both, "one", "/a/").N, 2)
 			want(f, "first", f.tag(both, "one", "/a").N, 1)
-			want(f, "a protocol without rivals", f.tag(both, "two", "/a/").N, 1)
+			want(f, "a protocol without conflicts", f.tag(both, "two", "/a/").N, 1)
 			want(f, "value", f.tag(both, "one", "/a/").Value, f.tag(alone, "one", "/a/").Value)
 			want(f, "the old view", f.tags(alone, "one", ""), set("/a/ 1"))
 			f.apply(put(article("/a/", "edited")))
@@ -199,7 +199,7 @@ func tagCases() []testCase {
 			want(f, "alone again", f.tags(f.head(), "one", ""), set("/a/ 1"))
 			want(f, "the view between", f.tags(both, "one", ""), set("/a 1", "/a/ 2"))
 		}},
-		{"rivals are added and deleted between two refreshes", func(t *testing.T, f *fixture) {
+		{"conflicts are added and deleted between two refreshes", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			f.puts("/a", "/a/", "/b/", "/c", "/c/", "/d/")
 			want(f, "at first", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b/ 1", "/c 1", "/c/ 2", "/d/ 1"))
@@ -221,7 +221,7 @@ func tagCases() []testCase {
 			f.apply(put(secret))
 			want(f, "hidden again", f.tags(f.head(), "one", ""), set("/a/ 1"))
 		}},
-		{"rivals in one batch get the same numbers in any order", func(t *testing.T, f *fixture) {
+		{"conflicts in one batch get the same numbers in any order", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			f.apply(put(article("/a", "x")), put(article("/a/", "y")), put(article("/b/", "y")), put(article("/b", "x")))
 			want(f, "tags", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1", "/b/ 2"))

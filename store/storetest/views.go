@@ -86,7 +86,7 @@ func viewCases() []testCase {
 				}
 				f.apply(batch...)
 				n := 0
-				for p, err := range f.head().Scan(t.Context(), millrace.Scan{Order: o.order, Bodies: true}) {
+				for p, err := range f.head().Scan(t.Context(), millrace.Scan{Order: o.order, WithBlocks: true}) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -106,7 +106,7 @@ func viewCases() []testCase {
 		{"a scan with bodies has blocks, one without has none", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			for _, bodies := range []bool{true, false} {
-				for p, err := range f.head().Scan(t.Context(), millrace.Scan{Bodies: bodies}) {
+				for p, err := range f.head().Scan(t.Context(), millrace.Scan{WithBlocks: bodies}) {
 					want(f, "error", err, nil)
 					want(f, "blocks", len(p.Blocks) > 0, bodies)
 					want(f, "detail", p.Detail, millrace.DetailBlocks)

@@ -65,11 +65,11 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		var args []any
 		switch s.Order {
 		case millrace.ByURL:
-			args = []any{s.Bodies, v.log.id, last.url}
+			args = []any{s.WithBlocks, v.log.id, last.url}
 		case millrace.ByPublished:
-			args = []any{s.Bodies, v.log.id, last.rank, last.url}
+			args = []any{s.WithBlocks, v.log.id, last.rank, last.url}
 		case millrace.BySeq:
-			args = []any{s.Bodies, v.log.entryID(0), v.log.entryID(last.seq)}
+			args = []any{s.WithBlocks, v.log.entryID(0), v.log.entryID(last.seq)}
 		}
 		args = append(args, v.seq, v.log.entryID(v.seq), s.Section, n)
 		rows := make([]row, 0, n)
@@ -96,7 +96,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			p, err := v.page(ctx, r, s.Bodies)
+			p, err := v.page(ctx, r, s.WithBlocks)
 			if err != nil {
 				return err
 			}

@@ -62,7 +62,7 @@ func (w *work) beginTags(c *store.Config, items []item) (err error) {
 	if err := w.encoder.Learn(w.Row, long); err != nil {
 		return err
 	}
-	var rivals []string
+	var conflicts []string
 	for _, t := range c.Taggers {
 		var urls []string
 		for i := range items {
@@ -70,11 +70,11 @@ func (w *work) beginTags(c *store.Config, items []item) (err error) {
 			if it.old.seq != 0 {
 				urls = append(urls, it.new.url)
 			}
-			if t.Rivals == nil {
+			if t.Conflicts == nil {
 				continue
 			}
-			before, after := t.Rivals(it.new.url)
-			rivals = append(rivals, before...)
+			before, after := t.Conflicts(it.new.url)
+			conflicts = append(conflicts, before...)
 			if it.out == record.Changed && it.new.Present != it.old.Present {
 				urls = append(urls, after...)
 			}
@@ -83,7 +83,7 @@ func (w *work) beginTags(c *store.Config, items []item) (err error) {
 			return err
 		}
 	}
-	return w.loadPresent(rivals)
+	return w.loadPresent(conflicts)
 }
 
 // loadTags reads the tags of pages in a protocol.
@@ -255,11 +255,11 @@ func (w *work) countTags(complete bool) error {
 
 // ordinal returns the number N of a page's tag.
 func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
-	if t.Rivals == nil {
+	if t.Conflicts == nil {
 		return 1, nil
 	}
 	n := 1
-	before, _ := t.Rivals(url)
+	before, _ := t.Conflicts(url)
 	for _, b := range before {
 		ok, err := w.isPresent(b)
 		if err != nil {
@@ -275,10 +275,10 @@ func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
 // updateRivals updates the tags whose ordinals depend on the presence of an added or deleted page.
 func (r *refresh) updateRivals(w *work, url string, seq int64) error {
 	for _, t := range r.config.Taggers {
-		if t.Rivals == nil {
+		if t.Conflicts == nil {
 			continue
 		}
-		_, after := t.Rivals(url)
+		_, after := t.Conflicts(url)
 		for _, a := range after {
 			old, ok, err := w.tagOf(t.Protocol, a)
 			if err != nil {
