@@ -82,10 +82,10 @@ type Options struct {
 	Keep, Drop []string
 	Comments   bool
 
-	// Counts opens the store that counts the daily requests to each host, for sites whose policy
+	// RequestCounts opens the store that counts the daily requests to each host, for sites whose policy
 	// limits them. The agents of a machine share this store, so the limit applies to all of their
 	// mirrors together. If nil, or if the store cannot be opened, the agent's own store is used.
-	Counts func(ctx context.Context) (store.Store, error)
+	RequestCounts func(ctx context.Context) (store.Store, error)
 
 	// Key returns the access key for an origin, such as "https://example.com", or "". If nil,
 	// requests carry no keys.

@@ -67,10 +67,10 @@ type DiscoveredPolicy struct {
 
 // DiscoveredRobots describes the robots.txt of a site.
 type DiscoveredRobots struct {
-	Root       bool                       `json:"root_allowed"`   // whether robots.txt allows the root
-	Closed     string                     `json:"rule,omitempty"` // rule that disallows the root
-	CrawlDelay float64                    `json:"crawl_delay"`    // crawl delay in seconds
-	Statements []discover.RobotsStatement `json:"statements"`     // lines about the use of the content
+	RootAllowed bool                       `json:"root_allowed"`   // whether robots.txt allows the root
+	Rule        string                     `json:"rule,omitempty"` // rule that disallows the root
+	CrawlDelay  float64                    `json:"crawl_delay"`    // crawl delay in seconds
+	Statements  []discover.RobotsStatement `json:"statements"`     // lines about the use of the content
 }
 
 // NewDiscovery describes a probed site. Its plan is the plan of a pull, which probes less of the
@@ -87,7 +87,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 		Inconclusive: site.Inconclusive, First: plan.First.Primary, Refresh: plan.Refresh.Primary, Purpose: purpose,
 		Policies: []DiscoveredPolicy{}, Licenses: append([]discover.License{}, site.Licenses...),
 		Robots: DiscoveredRobots{
-			Root: site.Robots.Closed == "", Closed: site.Robots.Closed, CrawlDelay: site.Robots.Delay.Seconds(),
+			RootAllowed: site.Robots.RootRule == "", Rule: site.Robots.RootRule, CrawlDelay: site.Robots.Delay.Seconds(),
 			Statements: append([]discover.RobotsStatement{}, site.Robots.Statements...),
 		},
 	}
@@ -228,10 +228,10 @@ func (r *Discovery) rules() (lines []string) {
 		lines = append(lines, fmt.Sprintf("licence %s (%s)", l.URL, l.From))
 	}
 	robots := "robots.txt: "
-	if r.Robots.Root {
+	if r.Robots.RootAllowed {
 		robots += "the root is allowed"
 	} else {
-		robots += "the root is disallowed, " + r.Robots.Closed
+		robots += "the root is disallowed, " + r.Robots.Rule
 	}
 	if r.Robots.CrawlDelay > 0 {
 		robots += fmt.Sprintf(", %g s between requests", r.Robots.CrawlDelay)

@@ -61,7 +61,7 @@ func TestFilled(t *testing.T) {
 	into := new(mirror.Pages)
 	for i, want := range []string{"/good /none /down", "/down"} {
 		rep, err := mirror.Sync(t.Context(), "test", f, into, &mirror.Options{Concurrency: 1})
-		if err != nil || rep.Missed != 1 {
+		if err != nil || rep.Unavailable != 1 {
 			t.Errorf("run %d: %+v %v", i, rep, err)
 		}
 		if got := strings.Join(asked, " "); got != want {

@@ -66,7 +66,7 @@ type policyEnforcer struct {
 	changed bool // whether terms is newer than the record in the store
 	unclear bool // whether a document could not be read, so the next pull reads all of them again
 	quota   *quota
-	counts  func(context.Context) (store.Store, error) // see Options.Counts
+	counts  func(context.Context) (store.Store, error) // see Options.RequestCounts
 	counted store.Store                                // store that counts has opened; nil = none
 	refusal error                                      // error that ends the pull
 
@@ -79,7 +79,7 @@ type policyEnforcer struct {
 // enforcer returns the policyEnforcer of one site. The function stop ends the pull.
 func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop context.CancelCauseFunc) *policyEnforcer {
 	g := &policyEnforcer{
-		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now, counts: a.o.Counts,
+		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now, counts: a.o.RequestCounts,
 		readers: make(map[string]millrace.Source),
 	}
 	g.note = func(n protocol.Note) {

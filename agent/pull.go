@@ -204,7 +204,7 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	invalid := s.verifier.Counts().Invalid
 	rep, err := mirror.Sync(ctx, from, &quotaSource{source, s.budget.full}, s.site, &mirror.Options{
 		Logger:   s.o.Logger,
-		Progress: func(g mirror.Progress) { show(g.Done, g.Named) },
+		Progress: func(g mirror.Progress) { show(g.Done, g.Found) },
 		Enough:   s.budget.enough,
 		Fallback: fill,
 	})
@@ -244,7 +244,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	if err == nil && rep.SkippedN > 0 {
 		err = ingest.CheckSkipped(ctx, site, from, rep.SkippedN)
 	}
-	if err == nil && rep.UnconfirmedDeletions == 0 && rep.Missed == 0 && complete {
+	if err == nil && rep.UnconfirmedDeletions == 0 && rep.Unavailable == 0 && complete {
 		gone, unconfirmed, retireErr := ingest.Retire(ctx, s.store.State(), site, from, ingest.Sources(root)...)
 		rep.Deleted, rep.UnconfirmedDeletions = rep.Deleted+gone, unconfirmed
 		err = retireErr
@@ -258,8 +258,8 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	case err != nil:
 	case w.Pages == 0 && rep.SkippedN > 0:
 		err = ingest.NoneRead(rep.SkippedN)
-	case rep.Missed > 0 && name != Crawl: // in a large crawl, some pages always fail
-		err = fmt.Errorf("%w: %d pages could not be fetched; pull again", millrace.ErrUnavailable, rep.Missed)
+	case rep.Unavailable > 0 && name != Crawl: // in a large crawl, some pages always fail
+		err = fmt.Errorf("%w: %d pages could not be fetched; pull again", millrace.ErrUnavailable, rep.Unavailable)
 	default:
 		err = ingest.Partial(s.store.State(), root).Save(ctx, false)
 	}
@@ -282,7 +282,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // the other pages may have changed
 	}
-	r.Missed, r.Unconfirmed = rep.Missed, r.Unconfirmed+rep.Unconfirmed
+	r.Unavailable, r.Unconfirmed = rep.Unavailable, r.Unconfirmed+rep.Unconfirmed
 	r.UnconfirmedDeletions, r.SkippedN = rep.UnconfirmedDeletions, rep.SkippedN
 	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // this way may have read pages that the previous one skipped
 	return err
@@ -298,7 +298,7 @@ func (s *sitePull) progress(p Progress) (show func(done, named int), end func())
 	report(p)
 	show = func(done, named int) {
 		now := p
-		now.Done, now.Named = done, named
+		now.Done, now.Found = done, named
 		report(now)
 	}
 	return show, func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// quota counts the requests to a host in one UTC day, over all pulls that share [Options.Counts].
+// quota counts the requests to a host in one UTC day, over all pulls that share [Options.RequestCounts].
 // It reserves requests in the store in blocks before they are sent. So a killed pull may count
 // requests that it has not sent, but never sends a request that is not counted.
 type quota struct {

@@ -19,7 +19,7 @@ type Report struct {
 	Deleted              int              `json:"deleted"`                         // number of deleted pages
 	Unchanged            int              `json:"unchanged"`                       // number of unchanged pages
 	UnconfirmedDeletions int              `json:"unconfirmed_deletions,omitempty"` // pages that were absent for the first time; the next pull deletes them if they are still absent
-	Missed               int              `json:"unavailable,omitempty"`           // pages that were temporarily unavailable
+	Unavailable          int              `json:"unavailable,omitempty"`           // pages that were temporarily unavailable
 	Unconfirmed          int              `json:"unconfirmed,omitempty"`           // fetched pages that did not match their hash
 	Skipped              []mirror.Skip    `json:"skipped"`                         // pages that were skipped
 	Notes                []Note           `json:"notes,omitempty"`                 // violations that did not stop the pull
@@ -67,9 +67,9 @@ const maxNotes = 1000
 type Progress struct {
 	Site string
 	Via  string // name of a protocol, or Crawl
-	// Done is the number of finished pages, and Named the number of pages found so far. Both only
+	// Done is the number of finished pages, and Found the number of pages found so far. Both only
 	// grow.
-	Done, Named int
+	Done, Found int
 	// Expected is the expected minimum number of pages of the site; 0 = unknown.
 	Expected int
 	Ended    bool // reading has ended; no more progress follows

@@ -44,8 +44,8 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	if r.UnconfirmedDeletions > 0 {
 		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull confirms the loss\n", r.UnconfirmedDeletions)
 	}
-	if r.Missed > 0 && r.Error == "" && r.Quota == "" {
-		fmt.Fprintf(w, "  %d pages could not be fetched; pull again\n", r.Missed)
+	if r.Unavailable > 0 && r.Error == "" && r.Quota == "" {
+		fmt.Fprintf(w, "  %d pages could not be fetched; pull again\n", r.Unavailable)
 	}
 	if r.Unconfirmed > 0 {
 		fmt.Fprintf(w, "  %s unconfirmed: stored, although the hash or ETag of the site did not match in two fetches\n", humanize.Quantity(int64(r.Unconfirmed), "page"))

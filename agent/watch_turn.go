@@ -371,7 +371,7 @@ func (w *watch) leased(t *turn) *Agent {
 	a := *w.a
 	a.store, a.turn, a.budget = turnStore{w.a.store, t}, t, w.budget
 	if w.named == nil {
-		a.o.Counts = nil // all workers count in the store
+		a.o.RequestCounts = nil // all workers count in the store
 	}
 	a.o.Sign = func(req *http.Request) error {
 		if err := w.admit(req.Context(), t, req.URL.Hostname()); err != nil || w.a.o.Sign == nil {

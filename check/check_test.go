@@ -311,7 +311,7 @@ func TestRequestsAreSentOnce(t *testing.T) {
 	if _, err := target.Do(ctx, http.MethodHead, target.Root()+"old", nil); err != nil || n != 6 {
 		t.Errorf("%v, %d requests", err, n)
 	}
-	d, _ := target.Fresh(ctx, http.MethodGet, target.Root()+"old", nil)
+	d, _ := target.DoUncached(ctx, http.MethodGet, target.Root()+"old", nil)
 	if string(d.Body) != "/new 8 " || target.Requests() != 8 {
 		t.Errorf("got %s, %d requests", d.Body, target.Requests())
 	}
@@ -341,13 +341,13 @@ func TestBodyLimit(t *testing.T) {
 		_, _ = w.Write(b)
 	}, &check.TargetOptions{MaxBody: 1000})
 	for range 20 {
-		if _, err := target.Fresh(t.Context(), http.MethodGet, target.Root()+"same", nil); err != nil {
+		if _, err := target.DoUncached(t.Context(), http.MethodGet, target.Root()+"same", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var err error
 	for n = 0; n < 20 && err == nil; {
-		_, err = target.Fresh(t.Context(), http.MethodGet, target.Root(), nil)
+		_, err = target.DoUncached(t.Context(), http.MethodGet, target.Root(), nil)
 	}
 	if !errors.Is(err, check.ErrLimit) || n != 2 {
 		t.Errorf("after %d bodies: %v", n, err)

@@ -13,15 +13,15 @@ import (
 // SiteCheck is the check of a rule, given the data that the rules of a suite share.
 type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 
-// Shared builds the rules of one protocol. The rules share the result of SiteContext, which runs
+// RuleBuilder builds the rules of one protocol. The rules share the result of SiteContext, which runs
 // once per target.
-type Shared[S any] struct {
+type RuleBuilder[S any] struct {
 	Name        string // name of the protocol
 	SiteContext func(ctx context.Context, t *Target) (S, error)
 }
 
 // Rule returns a rule. id is its ID without the protocol.
-func (r Shared[S]) Rule(id string, level Level, section, sentence string, f SiteCheck[S]) Rule {
+func (r RuleBuilder[S]) Rule(id string, level Level, section, sentence string, f SiteCheck[S]) Rule {
 	return Rule{
 		ID: r.Name + "/" + id, Level: level, Section: section, Sentence: sentence,
 		Check: func(ctx context.Context, t *Target, fail Fail) error {

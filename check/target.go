@@ -45,9 +45,9 @@ type TargetOptions struct {
 	MaxRequests int   // maximum number of requests, redirects included; 0 means 1,000
 	MaxBody     int64 // maximum size of a body, coded and decoded; 0 means 32 MiB; all bodies together may take twice that
 	Keyed       bool  // the client sends an API key, so responses may be private
-	// Elsewhere reports whether a server other than the one under test serves the URL of a
+	// OnOtherServer reports whether a server other than the one under test serves the URL of a
 	// page. Such pages are not checked. If nil, the server under test serves every page.
-	Elsewhere func(url string) bool
+	OnOtherServer func(url string) bool
 	// Decode removes the content codings of a response. If nil, only gzip is supported.
 	Decode func(*http.Response) (io.ReadCloser, error)
 	Now    func() time.Time // current time; if nil, time.Now
@@ -75,7 +75,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	}
 	t := &Target{
 		site: u, now: o.Now, decode: o.Decode,
-		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, elsewhere: o.Elsewhere, maxBody: cmp.Or(o.MaxBody, 32<<20), limit: cmp.Or(o.MaxRequests, 1000),
+		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, elsewhere: o.OnOtherServer, maxBody: cmp.Or(o.MaxBody, 32<<20), limit: cmp.Or(o.MaxRequests, 1000),
 		answers: map[string]answer{}, memo: map[string]any{}, bodies: map[[sha256.Size]byte][]byte{},
 	}
 	if t.now == nil {
@@ -100,9 +100,9 @@ func (t *Target) Root() string {
 // Now returns the time of the target's clock.
 func (t *Target) Now() time.Time { return t.now() }
 
-// Elsewhere reports whether another server serves the URL of a page. Such a page is not
+// OnOtherServer reports whether another server serves the URL of a page. Such a page is not
 // checked.
-func (t *Target) Elsewhere(url string) bool { return t.elsewhere != nil && t.elsewhere(url) }
+func (t *Target) OnOtherServer(url string) bool { return t.elsewhere != nil && t.elsewhere(url) }
 
 // Requests returns the number of requests sent, redirects included.
 func (t *Target) Requests() int { return t.sent }
@@ -142,7 +142,7 @@ func (t *Target) Do(ctx context.Context, method, url string, header http.Header)
 	if a, ok := t.answers[key]; ok {
 		return a.resp, a.err
 	}
-	resp, err := t.Fresh(ctx, method, url, header)
+	resp, err := t.DoUncached(ctx, method, url, header)
 	if ctx.Err() == nil {
 		t.answers[key] = answer{resp, err}
 	}
@@ -154,8 +154,8 @@ func (t *Target) Get(ctx context.Context, url string) (*Response, error) {
 	return t.Do(ctx, http.MethodGet, url, nil)
 }
 
-// Fresh is like [Target.Do], but does not use the cache.
-func (t *Target) Fresh(ctx context.Context, method, url string, header http.Header) (*Response, error) {
+// DoUncached is like [Target.Do], but does not use the cache.
+func (t *Target) DoUncached(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
 		return nil, err

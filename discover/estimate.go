@@ -256,10 +256,10 @@ func (l *prober) fromLinks() pageEstimate {
 	}
 }
 
-// recordSeen sets SiteReport.Seen.
-func (l *prober) recordSeen(s pageEstimate) {
+// recordObserved sets SiteReport.Observed.
+func (l *prober) recordObserved(s pageEstimate) {
 	head := l.home.head()
-	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
+	seen := Observed{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
 	for _, m := range head.Metas {
 		if m.Name == "generator" && seen.Generator == "" {
 			seen.Generator = m.Content
@@ -268,7 +268,7 @@ func (l *prober) recordSeen(s pageEstimate) {
 	if s.pages >= 0 {
 		seen.Listed = s.urls
 	}
-	l.site.Seen = seen
+	l.site.Observed = seen
 }
 
 // pageLinks returns the distinct URLs of an origin that an HTML document links to.

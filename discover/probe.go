@@ -213,7 +213,7 @@ func (l *prober) readRobots() {
 	r := &l.site.Robots
 	r.Delay = l.robots.CrawlDelay()
 	if line, rule := l.robots.Rule("/"); line > 0 {
-		r.Closed = fmt.Sprintf("line %d: %s", line, rule)
+		r.RootRule = fmt.Sprintf("line %d: %s", line, rule)
 	}
 	for _, rec := range l.robots.Records() {
 		switch rec.Name {

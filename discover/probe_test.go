@@ -392,7 +392,7 @@ func TestProbeRobots(t *testing.T) {
 	const robots = "License: https://rsl.example/license.xml\nUser-agent: millrace\nDisallow: /\nAllow: /sitemap.xml\nCrawl-delay: 0.01\n" +
 		"Content-Signal: search=yes, ai-train=no\nUser-agent: other\nContent-Signal: search=no\nLICENSE: /b.xml\n"
 	want := discover.Robots{
-		Closed: "line 3: Disallow: /", Delay: 10 * time.Millisecond,
+		RootRule: "line 3: Disallow: /", Delay: 10 * time.Millisecond,
 		Statements: []discover.RobotsStatement{{Name: "content-signal", Value: "search=yes, ai-train=no", Line: 6}},
 	}
 	for name, client := range map[string]*http.Client{"guarded": guarded(), "plain": {}} {

@@ -32,8 +32,8 @@ func TestSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Seen{Server: "any/1", Generator: "by hand", Links: []string{s.URL + "/b"}, Listed: []string{s.URL + "/a"}}
-	if d := cmp.Diff(want, site.Seen); d != "" {
+	want := Observed{Server: "any/1", Generator: "by hand", Links: []string{s.URL + "/b"}, Listed: []string{s.URL + "/a"}}
+	if d := cmp.Diff(want, site.Observed); d != "" {
 		t.Error(d)
 	}
 }

@@ -76,12 +76,12 @@ type SiteReport struct {
 	// exist nevertheless.
 	Inconclusive string `json:"inconclusive,omitempty"`
 
-	// Seen contains further observations. It is not part of the JSON.
-	Seen Seen `json:"-"`
+	// Observed contains further observations. It is not part of the JSON.
+	Observed Observed `json:"-"`
 }
 
-// Seen contains observations of a probe that are shown to people.
-type Seen struct {
+// Observed contains observations of a probe that are shown to people.
+type Observed struct {
 	Server    string   // Server field of the response to the root
 	Generator string   // generator in the HTML of the root
 	Links     []string // URLs of the same origin that the root links to, at most 2,000
@@ -117,7 +117,7 @@ func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
 // Robots contains the rules of a site's robots.txt for the client.
 type Robots struct {
-	Closed     string            `json:"closed,omitempty"`      // record that disallows the root; "" = none
+	RootRule   string            `json:"root_rule,omitempty"`   // record that disallows the root; "" = none
 	Delay      time.Duration     `json:"crawl_delay,omitempty"` // value of Crawl-delay
 	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content, verbatim
 }

@@ -114,7 +114,7 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 		return w
 	}
 	s := l.estimatePages(ctx)
-	l.recordSeen(s)
+	l.recordObserved(s)
 	pages := s.pages
 	for _, r := range protocols {
 		if pages < 0 && r != nil && r.Offer != nil {

@@ -59,14 +59,14 @@ func (o *Options) nodes() int {
 
 // Result is the page extracted from a document, and information about the extraction.
 type Result struct {
-	Page      *millrace.Page
-	SiteName  string            // name of the site according to the page; "" = none
-	Canonical string            // the page's rel=canonical, absolute; "" = none
-	Sources   map[string]string // source of each field by its JSON name, such as "meta og:title"
-	Root      string            // selector of the root of the content
-	Dropped   []Dropped         // large subtrees that were left out, and all subtrees dropped by rules, in document order
-	Kept      []Kept            // subtrees kept only because of rules, in document order
-	Idle      []string          // rules that match no element of the page, such as "drop .promo"
+	Page           *millrace.Page
+	SiteName       string            // name of the site according to the page; "" = none
+	Canonical      string            // the page's rel=canonical, absolute; "" = none
+	Sources        map[string]string // source of each field by its JSON name, such as "meta og:title"
+	Root           string            // selector of the root of the content
+	Dropped        []Dropped         // large subtrees that were left out, and all subtrees dropped by rules, in document order
+	Kept           []Kept            // subtrees kept only because of rules, in document order
+	UnmatchedRules []string          // rules that match no element of the page, such as "drop .promo"
 	// Reason is the reason why there is no content; nil = there is content. A page that only checks
 	// for robots, or requires scripts, consent or a login, has no content. [millrace.ErrorCode]
 	// distinguishes the reasons.

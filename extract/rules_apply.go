@@ -305,7 +305,7 @@ func endsLine(n *html.Node, after bool) bool {
 // correct returns the content of a document under rules. alone is the content without rules.
 func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, error) {
 	k, idle := r.match(alone.c, doc, alone)
-	m.res.Idle = idle
+	m.res.UnmatchedRules = idle
 	if k == nil {
 		return alone, nil
 	}

@@ -328,8 +328,8 @@ func TestRulesIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"keep .x", "drop p.y", "drop #none", "drop script"}; !slices.Equal(res.Idle, want) {
-		t.Errorf("%q, want %q", res.Idle, want)
+	if want := []string{"keep .x", "drop p.y", "drop #none", "drop script"}; !slices.Equal(res.UnmatchedRules, want) {
+		t.Errorf("%q, want %q", res.UnmatchedRules, want)
 	}
 }
 

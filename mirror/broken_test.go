@@ -53,7 +53,7 @@ func TestBrokenOff(t *testing.T) {
 	for _, tt := range []struct{ lists, page, asked, missed int }{{0, 0, 10, 0}, {1, 1, 11, 0}, {1, 2, 11, 1}} {
 		src, to := &frail{site: &site{pages: pages(10)}, lists: tt.lists, pages: map[string]int{"/p003": tt.page}}, newSink()
 		r, err := mirror.Sync(t.Context(), "test", src, to, nil)
-		if err != nil || src.asked != tt.asked || r.Added != 10-tt.missed || r.Missed != tt.missed {
+		if err != nil || src.asked != tt.asked || r.Added != 10-tt.missed || r.Unavailable != tt.missed {
 			t.Errorf("%+v: asked %d times, %v, %+v", tt, src.asked, err, r)
 		}
 	}

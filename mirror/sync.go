@@ -30,7 +30,7 @@ type Options struct {
 
 // Progress is the progress of a run.
 type Progress struct {
-	Named int // pages that the source has named so far
+	Found int // pages that the source has named so far
 	Done  int // number of named pages that are finished
 }
 
@@ -46,7 +46,7 @@ type Report struct {
 	Unconfirmed          int
 	Skipped              []Skip         // the first 100,000 skipped pages
 	SkippedN             int            // total number of skipped pages
-	Missed               int            // number of skipped pages that were unavailable; the next run requests them again
+	Unavailable          int            // number of skipped pages that were unavailable; the next run requests them again
 	Fallbacks            map[string]int // number of pages fetched with another protocol, by the name of the protocol
 	Fallback             error          // reason for the first use of Options.Fallback; nil = not used
 	UnconfirmedDeletions int            // number of missing pages that are kept until the next run confirms their deletion; see Sync
@@ -209,7 +209,7 @@ func (r *run) take(ctx context.Context, s step) error {
 		}
 		r.report.Fallbacks[s.via]++
 	}
-	r.prog.Named = max(r.prog.Named, s.named)
+	r.prog.Found = max(r.prog.Found, s.named)
 	if s.change.Kind != millrace.KindCheckpoint {
 		r.prog.Done++
 	}
@@ -223,7 +223,7 @@ func (r *run) take(ctx context.Context, s step) error {
 func (r *run) skip(url string, why error) {
 	r.report.SkippedN++
 	if errors.Is(why, millrace.ErrUnavailable) {
-		r.report.Missed++
+		r.report.Unavailable++
 	}
 	if len(r.report.Skipped) < maxSkips {
 		r.report.Skipped = append(r.report.Skipped, Skip{url, millrace.ErrorCode(why), why.Error()})

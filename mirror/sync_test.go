@@ -571,7 +571,7 @@ func TestProgress(t *testing.T) {
 	src, to := &site{pages: pages(300)}, newSink()
 	var last mirror.Progress
 	run(t, src, to, &mirror.Options{Progress: func(p mirror.Progress) { last = p }})
-	if last.Done != 300 || last.Named == 0 {
+	if last.Done != 300 || last.Found == 0 {
 		t.Errorf("last progress %+v", last)
 	}
 }

@@ -30,7 +30,7 @@ func TestUpdate(t *testing.T) {
 	if diff := cmp.Diff(want, to.titles); diff != "" {
 		t.Error(diff)
 	}
-	if r.Added != 1 || r.Updated != 1 || r.Deleted != 1 || r.Unchanged != 1 || r.SkippedN != 2 || r.Missed != 1 || r.Requested != 6 {
+	if r.Added != 1 || r.Updated != 1 || r.Deleted != 1 || r.Unchanged != 1 || r.SkippedN != 2 || r.Unavailable != 1 || r.Requested != 6 {
 		t.Errorf("%+v", r)
 	}
 	if to.cursor != cursor {

@@ -74,7 +74,7 @@ func TestDiscoverNothing(t *testing.T) {
 	closed := httptest.NewServer(mux)
 	defer closed.Close()
 	r, code := discovered(t, closed.URL)
-	if code != exitFailure || r.First != "" || r.Robots.Root || !slices.ContainsFunc(r.Ways, func(w agent.DiscoveredWay) bool { return w.Code == "robots-disallow" }) {
+	if code != exitFailure || r.First != "" || r.Robots.RootAllowed || !slices.ContainsFunc(r.Ways, func(w agent.DiscoveredWay) bool { return w.Code == "robots-disallow" }) {
 		t.Errorf("exit %d: %+v", code, r)
 	}
 	if len(r.Robots.Statements) != 1 || r.Robots.Statements[0].Name != "content-signal" {

@@ -72,6 +72,6 @@ func (p *process) pulls() func(agent.Progress) {
 			delete(bars, id)
 			return
 		}
-		bar.Show(g.Done, g.Named)
+		bar.Show(g.Done, g.Found)
 	}
 }

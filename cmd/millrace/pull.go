@@ -143,8 +143,8 @@ func (c *pullCommand) agentOptions(p *process) *agent.Options {
 		MaxPages: c.MaxPages, MaxBytes: int64(c.MaxBytes), MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
 		MaxList: c.MaxList << 20, CheckPageLinks: c.CheckPageLinks, Keep: c.Keep, Drop: c.Drop, Comments: c.Comments,
 		Key: c.keyOf, Sign: c.sign, UserAgent: c.UserAgent, Contact: c.Contact, Delay: c.clientOptions(p, nil).Delay,
-		Counts:       p.counts,
-		AllowPrivate: c.AllowPrivate, Dial: p.dial, Coefficients: c.values(), Progress: p.pulls(), Logger: p.log,
+		RequestCounts: p.counts,
+		AllowPrivate:  c.AllowPrivate, Dial: p.dial, Coefficients: c.values(), Progress: p.pulls(), Logger: p.log,
 	}
 }
 

@@ -118,7 +118,7 @@ func TestPullCutOff(t *testing.T) {
 	defer srv.Close()
 	down.Store(true)
 	file := filepath.Join(t.TempDir(), "m.db")
-	if r, code := tryPull(t, srv.URL, file, "--via", "tct-01"); code != 1 || r.Added != 1 || r.Missed != 1 || r.Code != "unavailable" {
+	if r, code := tryPull(t, srv.URL, file, "--via", "tct-01"); code != 1 || r.Added != 1 || r.Unavailable != 1 || r.Code != "unavailable" {
 		t.Errorf("exit %d: %+v", code, r)
 	}
 	down.Store(false)

@@ -131,7 +131,7 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 		defer in.Close()
 		client = in.client()
 		if s.ExternalPages {
-			o.Elsewhere = func(pageURL string) bool {
+			o.OnOtherServer = func(pageURL string) bool {
 				_, err := ed.View.Page(ctx, millrace.Ref{URL: pageURL})
 				return err == nil
 			}

@@ -23,10 +23,10 @@ type ExtractReport struct {
 
 // Explained contains the decisions of an extraction.
 type Explained struct {
-	Root    string   `json:"root"`           // selector of the content
-	Kept    []Part   `json:"kept"`           // parts that only a rule kept
-	Dropped []Part   `json:"dropped"`        // parts that were dropped
-	Idle    []string `json:"idle,omitempty"` // rules that match nothing, such as "drop .promo"
+	Root           string   `json:"root"`                      // selector of the content
+	Kept           []Part   `json:"kept"`                      // parts that only a rule kept
+	Dropped        []Part   `json:"dropped"`                   // parts that were dropped
+	UnmatchedRules []string `json:"unmatched_rules,omitempty"` // rules that match nothing, such as "drop .promo"
 }
 
 // Part is a subtree that was kept or dropped.
@@ -43,7 +43,7 @@ func ReportOf(res *extract.Result, explain bool) *ExtractReport {
 		r.Reason, r.Code = res.Reason.Error(), millrace.ErrorCode(res.Reason)
 	}
 	if explain {
-		r.Explained = &Explained{Root: res.Root, Kept: []Part{}, Dropped: []Part{}, Idle: res.Idle}
+		r.Explained = &Explained{Root: res.Root, Kept: []Part{}, Dropped: []Part{}, UnmatchedRules: res.UnmatchedRules}
 		for _, k := range res.Kept {
 			r.Explained.Kept = append(r.Explained.Kept, Part(k))
 		}
@@ -78,7 +78,7 @@ func (r *ExtractReport) WriteText(w *bytes.Buffer, only bool) {
 		for _, d := range e.Dropped {
 			fmt.Fprintf(w, "dropped  %s: %s, %d words\n", d.Selector, d.Reason, d.Words)
 		}
-		for _, rule := range e.Idle {
+		for _, rule := range e.UnmatchedRules {
 			fmt.Fprintf(w, "idle     %s: matches nothing on this page\n", rule)
 		}
 	}

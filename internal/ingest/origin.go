@@ -335,7 +335,7 @@ func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, err
 	if o.way.Progress {
 		o.progress = bar
 	} else {
-		mo.Progress = func(g mirror.Progress) { bar.Show(g.Done, g.Named) }
+		mo.Progress = func(g mirror.Progress) { bar.Show(g.Done, g.Found) }
 	}
 	return mirror.Sync(ctx, o.From, o.Source, site, mo)
 }
@@ -364,7 +364,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 			return report, err
 		}
 	}
-	if report.UnconfirmedDeletions == 0 && report.Missed == 0 && (o.Complete == nil || o.Complete()) {
+	if report.UnconfirmedDeletions == 0 && report.Unavailable == 0 && (o.Complete == nil || o.Complete()) {
 		gone, unconfirmed, err := Retire(ctx, o.Store.State(), site, o.From, Sources(o.Name)...)
 		report.Deleted, report.UnconfirmedDeletions = report.Deleted+gone, unconfirmed
 		if err != nil {
@@ -424,8 +424,8 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	o.Logger.Info("changed URLs read", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)
 	LogSkips(o.Logger, GroupSkips(report.Skipped))
-	if err == nil && report.Missed > 0 {
-		err = fmt.Errorf("update: %w: %d of %d pages are temporarily unavailable", millrace.ErrUnavailable, report.Missed, len(urls))
+	if err == nil && report.Unavailable > 0 {
+		err = fmt.Errorf("update: %w: %d of %d pages are temporarily unavailable", millrace.ErrUnavailable, report.Unavailable, len(urls))
 	}
 	return t, err
 }

@@ -72,7 +72,7 @@ func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from 
 		if res.Reason != nil {
 			emptied, reason = emptied+1, res.Reason
 		}
-		for _, rule := range res.Idle {
+		for _, rule := range res.UnmatchedRules {
 			idle[rule]++
 		}
 		if pages++; pages == maxTried {

@@ -19,7 +19,7 @@ import (
 // Rule returns the function that builds the rules of a protocol. see runs once per site, and
 // the rules share its result.
 func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S, error)) func(section, word string, level check.Level, sentence string, f check.SiteCheck[S]) check.Rule {
-	shared := check.Shared[S]{Name: name, SiteContext: see}
+	shared := check.RuleBuilder[S]{Name: name, SiteContext: see}
 	return func(section, word string, level check.Level, sentence string, f check.SiteCheck[S]) check.Rule {
 		return shared.Rule(section+"/"+word, level, section, sentence, f)
 	}

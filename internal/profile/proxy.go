@@ -209,7 +209,7 @@ func (s *way) across(ctx context.Context, first, second string, fail check.Fail)
 	var got [2]*check.Response
 	for i, accept := range []string{first, second} {
 		var err error
-		if got[i], err = s.Fresh(ctx, http.MethodGet, s.page, http.Header{"Accept": {accept}}); err != nil {
+		if got[i], err = s.DoUncached(ctx, http.MethodGet, s.page, http.Header{"Accept": {accept}}); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 		return nil, millrace.Coded("site-moved", fmt.Errorf("%s redirects to %s; run init for that address", at, site.Moved))
 	}
 	r := &Report{
-		Source: at, Site: at, Place: sites.Alongside, Listen: defaultListen, Dashboard: dashboardPath, File: o.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
+		Source: at, Site: at, Place: sites.Alongside, Listen: defaultListen, Dashboard: dashboardPath, File: o.File, Generator: site.Observed.Generator, Server: site.Observed.Server, Pages: -1,
 		Has: []string{}, Hides: []Hidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
 	}
 	r.private = o.Private && isPrivate(ctx, r.host())
@@ -119,7 +119,7 @@ func (r *Report) inspect(ctx context.Context, client *http.Client, site *discove
 	if err != nil {
 		return err
 	}
-	r.hidden(site.Seen, robots)
+	r.hidden(site.Observed, robots)
 	for _, proto := range all.Published(nil) {
 		r.Serves = append(r.Serves, Served{Protocol: proto.Name, Title: proto.Title, Entry: r.Site + strings.TrimPrefix(proto.Home, "/"), label: proto.Label})
 	}
@@ -145,7 +145,7 @@ func isPrivate(ctx context.Context, host string) bool {
 }
 
 // hidden records the addresses that the probe has seen and that will be hidden.
-func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
+func (r *Report) hidden(seen discover.Observed, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
 		if !strings.HasPrefix(a, r.Site) || known[a] {

@@ -49,7 +49,7 @@ func (s *testFolder) Mend(name string) error {
 // Trouble moves the whole folder away, or back.
 func (s *testFolder) Trouble(t origintest.Trouble) error {
 	switch away := filepath.Join(s.top, "away"); t {
-	case origintest.Fine:
+	case origintest.Working:
 		if _, err := os.Stat(s.dir); err == nil {
 			return nil
 		}

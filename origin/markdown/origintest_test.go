@@ -81,7 +81,7 @@ func (s *testFolder) Mend(name string) error {
 // Trouble moves the whole folder away, or back.
 func (s *testFolder) Trouble(t origintest.Trouble) error {
 	switch away := filepath.Join(s.top, "away"); t {
-	case origintest.Fine:
+	case origintest.Working:
 		return os.Rename(away, s.dir)
 	case origintest.Down:
 		return os.Rename(s.dir, away)

@@ -122,7 +122,7 @@ func unreadable(f *fixture) {
 }
 
 func pageFails(f *fixture) {
-	site, ok := f.site.(Fragile)
+	site, ok := f.site.(Breakable)
 	if !ok {
 		return
 	}
@@ -138,12 +138,12 @@ func pageFails(f *fixture) {
 			f.Error("the run does not report an unavailable page")
 		}
 	}
-	f.must(site.Mend("page-08"))
+	f.must(site.Repair("page-08"))
 	f.sync(path)
 	f.check(path, "after the page was restored")
 	f.must(site.Break("page-08"))
 	f.sync(path)
-	f.must(site.Mend("page-08"))
+	f.must(site.Repair("page-08"))
 	f.put("page-08")
 	f.sync(path)
 	f.check(path, "after the page was restored with an edit")
@@ -176,7 +176,7 @@ func siteFails(f *fixture) {
 				f.Fatalf("the site is %s, and stored pages have changed (-before +after):\n%s", name, diff)
 			}
 		}
-		f.must(site.Trouble(Fine))
+		f.must(site.Trouble(Working))
 		f.put("page-15")
 		f.sync(path) // a new process, because the old one may delay requests after failures
 		f.check(path, "after the site was "+name)

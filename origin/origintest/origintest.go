@@ -46,13 +46,13 @@ type Site interface {
 	Delete(name string) error
 }
 
-// Fragile is a [Site] whose pages can fail temporarily and individually.
-type Fragile interface {
+// Breakable is a [Site] whose pages can fail temporarily and individually.
+type Breakable interface {
 	// Break makes a page unavailable without deleting it. The origin must report the page as
 	// unavailable.
 	Break(name string) error
-	// Mend restores the page.
-	Mend(name string) error
+	// Repair restores the page.
+	Repair(name string) error
 }
 
 // Trouble is a failure of a whole site.
@@ -60,9 +60,9 @@ type Trouble int
 
 // The failures of sites.
 const (
-	Fine Trouble = iota // the site works
-	Down                // the site is missing, or reports a failure
-	Hung                // the site accepts requests and never responds
+	Working Trouble = iota // the site works
+	Down                   // the site is missing, or reports a failure
+	Hung                   // the site accepts requests and never responds
 )
 
 // Troubled is a [Site] that can fail as a whole.

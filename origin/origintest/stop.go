@@ -124,7 +124,7 @@ func pageCancelled(f *fixture) {
 		})
 		cancel()
 		f.noWorkers(before, "a context that ended while the site hung")
-		f.must(site.Trouble(Fine))
+		f.must(site.Trouble(Working))
 	}
 }
 

@@ -160,7 +160,7 @@ func onPaths(match func(path string) bool, f func(body []byte) []byte) breaker {
 				h.ServeHTTP(w, r)
 				return
 			}
-			rec := protocoltest.Plainly(h, r)
+			rec := protocoltest.ServeIdentity(h, r)
 			rec.Header().Del("Content-Digest") // digest of the original body
 			if rec.Code == http.StatusOK {
 				rec.Body = bytes.NewBuffer(f(bytes.Clone(rec.Body.Bytes())))
@@ -198,7 +198,7 @@ func withDelta(f func(list []byte) []byte) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, pathDeltas) {
-				list := protocoltest.Plainly(h, atPath(r, pathList))
+				list := protocoltest.ServeIdentity(h, atPath(r, pathList))
 				w.Header().Set("Content-Type", contentType)
 				_, _ = w.Write(f(list.Body.Bytes()))
 				return
@@ -275,7 +275,7 @@ func checksums(h http.Handler) http.Handler {
 		for i, e := range m["pages"].([]any) {
 			p := e.(map[string]any)
 			path := strings.TrimPrefix(p["url"].(string), m["site"].(string))
-			if body := protocoltest.Plainly(h, atPath(base, path)).Body.Bytes(); i > 0 {
+			if body := protocoltest.ServeIdentity(h, atPath(base, path)).Body.Bytes(); i > 0 {
 				p["ai_checksum"] = checksumPrefix + canon.SHA256Hex(body)
 			}
 		}

@@ -199,7 +199,7 @@ func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) erro
 const maxChecked = 3
 
 func (s *siteContext) fresh(ctx context.Context, target string, header http.Header) (*siteResponse, error) {
-	resp, err := s.Fresh(ctx, http.MethodGet, target, header)
+	resp, err := s.DoUncached(ctx, http.MethodGet, target, header)
 	return s.answer(ctx, target, resp, err)
 }
 

@@ -76,7 +76,7 @@ func (c Agreement) Run(t *testing.T) {
 			pages := plainPages()
 			pages[1].Title, pages[1].Modified = "Another title", pages[1].Modified.Add(time.Minute)
 			pages[2].URL = "/new"
-			v = v.Then(v.Site().Time.Add(time.Hour), pages, c.Protocol.Tagger)
+			v = v.Next(v.Site().Time.Add(time.Hour), pages, c.Protocol.Tagger)
 			show()
 		}
 	}

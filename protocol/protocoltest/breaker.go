@@ -11,8 +11,8 @@ import (
 // Breaker wraps the handler of a valid site and introduces a fault.
 type Breaker = func(http.Handler) http.Handler
 
-// Plainly serves a request without a content coding, so that the body can be edited.
-func Plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
+// ServeIdentity serves a request without a content coding, so that the body can be edited.
+func ServeIdentity(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	r = r.Clone(r.Context())
 	r.Header.Del("Accept-Encoding")
 	rec := httptest.NewRecorder()
@@ -49,7 +49,7 @@ func OnResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecor
 				h.ServeHTTP(w, r)
 				return
 			}
-			rec := Plainly(h, r)
+			rec := ServeIdentity(h, r)
 			rec.Header().Del("Content-Digest") // the digest is that of the original body
 			f(r, rec)
 			Send(w, rec)

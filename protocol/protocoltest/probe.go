@@ -146,7 +146,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	next := func(at time.Time, deleted int) {
 		t.Helper()
 		pages = revise(pages, changed, deleted, at)
-		v = v.Then(at, pages, p.Tagger)
+		v = v.Next(at, pages, p.Tagger)
 		show(at)
 	}
 	show(at)

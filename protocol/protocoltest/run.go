@@ -87,7 +87,7 @@ func (s *site) show(t *testing.T, pages []*millrace.Page, seq uint64) {
 	if s.view == nil {
 		s.view = NewView(millrace.Site{Base: s.url, Seq: seq}, pages, s.p.Tagger)
 	} else { // later steps have a log of the changes
-		s.view = s.view.Then(s.view.Site().Time.Add(time.Hour), pages, s.p.Tagger)
+		s.view = s.view.Next(s.view.Site().Time.Add(time.Hour), pages, s.p.Tagger)
 	}
 	// A day later, all artifacts may be rebuilt, however long the last ones took.
 	s.srv.Now = s.view.Site().Time.AddDate(0, 0, int(seq)-1) //nolint:gosec // 1 or 2

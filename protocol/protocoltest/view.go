@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// View is a millrace.View of pages in memory. It is immutable; [View.Then] returns the next view.
+// View is a millrace.View of pages in memory. It is immutable; [View.Next] returns the next view.
 type View struct {
 	site  millrace.Site
 	ids   []string // identities in ascending order
@@ -120,9 +120,9 @@ func (v *View) tag(t millrace.Tagger) {
 // Site returns the description of the site.
 func (v *View) Site() millrace.Site { return v.site }
 
-// Then returns the view of the same site at a later time, with the next sequence number, and with
+// Next returns the view of the same site at a later time, with the next sequence number, and with
 // the changes since v in its log. Pages that differ are changed, and missing pages are deleted.
-func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
+func (v *View) Next(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Home: v.site.Home, Title: v.site.Title}
 	next := NewView(site, pages, taggers...)
 	next.site.Time, next.log = at, maps.Clone(v.log)

@@ -144,8 +144,8 @@ func TestThen(t *testing.T) {
 		return &millrace.Page{URL: u, Title: title, Modified: at(0), Known: millrace.AllFields}
 	}
 	one := protocoltest.NewView(millrace.Site{Base: "https://e.com/"}, []*millrace.Page{page("/a", "a"), page("/b", "b"), page("/c", "c")})
-	two := one.Then(at(1), []*millrace.Page{page("/a", "a"), page("/b", "other"), page("/d", "d")})
-	three := two.Then(at(2), []*millrace.Page{page("/a", "a"), page("/b", "third"), page("/c", "again"), page("/d", "d")})
+	two := one.Next(at(1), []*millrace.Page{page("/a", "a"), page("/b", "other"), page("/d", "d")})
+	three := two.Next(at(2), []*millrace.Page{page("/a", "a"), page("/b", "third"), page("/c", "again"), page("/d", "d")})
 	changes := func(v *protocoltest.View, since millrace.Cursor) (out []string) {
 		for c, err := range v.Changes(t.Context(), since) {
 			switch {

@@ -64,7 +64,7 @@ func Rules() []check.Rule { return rules(nil) }
 // rules returns the rules with the file limits of o; nil = the limits of the specification.
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
-	rule := check.Shared[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {
+	rule := check.RuleBuilder[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {
 		s := &siteContext{SiteContext: kit.NewSiteContext(t), limits: o.resolve()}
 		return s, s.run(ctx)
 	}}.Rule

@@ -223,7 +223,7 @@ func (s *siteContext) choose() (out []*reference) {
 // mismatch between the sitemap and the file is not a violation.
 func (s *siteContext) unchanged(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
-		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)
+		resp, err := s.DoUncached(ctx, http.MethodGet, s.list.url, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -122,7 +122,7 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 		if err != nil {
 			return true, err
 		}
-		page, err := s.Fresh(ctx, http.MethodGet, p.MURL, nil)
+		page, err := s.DoUncached(ctx, http.MethodGet, p.MURL, nil)
 		if err != nil {
 			return true, err
 		}
@@ -202,7 +202,7 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 	items, err := check.Memo(ctx, s.Target, s.d.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
 		out := map[string]*seenItem{}
 		for _, l := range s.Lists {
-			resp, err := s.Fresh(ctx, http.MethodGet, l.URL, nil)
+			resp, err := s.DoUncached(ctx, http.MethodGet, l.URL, nil)
 			if err != nil {
 				return nil, err
 			}

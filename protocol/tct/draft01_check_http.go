@@ -24,7 +24,7 @@ var (
 // again repeats the request for the page's M-URL. All rules share the result.
 func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, error) {
 	return check.Memo(ctx, s.Target, name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
-		return s.Fresh(ctx, http.MethodGet, p.MURL, nil)
+		return s.DoUncached(ctx, http.MethodGet, p.MURL, nil)
 	})
 }
 
@@ -36,7 +36,7 @@ func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 		return false, err
 	}
 	third, err := check.Memo(ctx, s.Target, name01+" third "+p.MURL, func(ctx context.Context) (*check.Response, error) {
-		return s.Fresh(ctx, http.MethodGet, p.MURL, nil)
+		return s.DoUncached(ctx, http.MethodGet, p.MURL, nil)
 	})
 	return err == nil && bytes.Equal(second.Body, third.Body), err
 }

@@ -118,7 +118,7 @@ type breaker01 = protocoltest.Breaker
 func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old map[string]any) (body []byte, hash, tag string)) breaker01 {
 	return func(h http.Handler) http.Handler {
 		load := func() (old string, body []byte, hash, tag string) {
-			rec := protocoltest.Plainly(h, httptest.NewRequest(http.MethodGet, goodSite01+path, nil))
+			rec := protocoltest.ServeIdentity(h, httptest.NewRequest(http.MethodGet, goodSite01+path, nil))
 			var m map[string]any
 			if err := json.Unmarshal(rec.Body.Bytes(), &m); err != nil {
 				panic(err)
@@ -131,13 +131,13 @@ func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old 
 			switch {
 			case r.URL.Path == path && when(r):
 				unconditional := httptest.NewRequest(http.MethodGet, r.URL.String(), nil)
-				maps.Copy(w.Header(), protocoltest.Plainly(h, unconditional).Header())
+				maps.Copy(w.Header(), protocoltest.ServeIdentity(h, unconditional).Header())
 				w.Header().Del("Content-Length")
 				w.Header().Del("Content-Digest")
 				_, body, _, tag := load()
 				serveJSON01(w, r, body, tag)
 			case listed && r.URL.Path == "/llm-pages.json":
-				rec := protocoltest.Plainly(h, r)
+				rec := protocoltest.ServeIdentity(h, r)
 				rec.Header().Del("Content-Digest")
 				old, _, hash, _ := load()
 				rec.Body = bytes.NewBufferString(strings.ReplaceAll(rec.Body.String(), old, hash))

@@ -297,7 +297,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		return true, nil
 	}
 	if resp.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
-		if now, err := s.Fresh(ctx, http.MethodGet, a.URL, nil); err != nil || now.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
+		if now, err := s.DoUncached(ctx, http.MethodGet, a.URL, nil); err != nil || now.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
 			return false, err // the document has changed
 		}
 	}
@@ -397,7 +397,7 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 }
 
 func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
-	again := func() (*check.Response, error) { return s.Fresh(ctx, http.MethodGet, a.URL, nil) }
+	again := func() (*check.Response, error) { return s.DoUncached(ctx, http.MethodGet, a.URL, nil) }
 	second, err := again()
 	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && kit.Opaque(second) == kit.Opaque(a.Resp) {
 		return err == nil, err

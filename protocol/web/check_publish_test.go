@@ -29,7 +29,7 @@ func TestCheckPublished(t *testing.T) {
 	h := httptest.NewTLSServer(s)
 	t.Cleanup(h.Close)
 	v := protocoltest.NewView(millrace.Site{Base: h.URL + "/", Title: "A site"}, pages, p.Tagger)
-	v = v.Then(v.Site().Time.Add(time.Hour), pages[:5], p.Tagger) // one page is deleted
+	v = v.Next(v.Site().Time.Add(time.Hour), pages[:5], p.Tagger) // one page is deleted
 	if err := s.Show(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
