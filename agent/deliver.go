@@ -199,7 +199,7 @@ func (t *deliveries) outboxOf(ctx context.Context, d delivery) (*outbox.Outbox, 
 	}
 	o := &t.w.o
 	return &outbox.Outbox{
-		Site: ingest.Visible{Site: site}, State: t.w.a.store.State(), Name: d.site, Receiver: t.receiver(d.webhook), Content: o.Content, Most: o.MaxChanges,
+		Site: ingest.Visible{Site: site}, State: t.w.a.store.State(), Name: d.site, Receiver: t.receiver(d.webhook), Content: o.Content, MaxEvents: o.MaxChanges,
 		Deliver: func(ctx context.Context, lines [][]byte) error { return t.deliver(ctx, d, lines) },
 		Terms:   func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, d.site) },
 	}, nil

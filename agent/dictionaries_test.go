@@ -57,13 +57,13 @@ func TestDictionaries(t *testing.T) {
 		t.Error(err)
 	}
 	held := []fetch.Dictionary{{Hash: "x", Match: "/4"}}
-	if err := d.Update(ctx, origin, func(ix *fetch.DictionaryIndex) { ix.Held = held }); err != nil {
+	if err := d.Update(ctx, origin, func(ix *fetch.DictionaryIndex) { ix.Dictionaries = held }); err != nil {
 		t.Fatal(err)
 	}
-	if ix, err := d.Index(ctx, origin); err != nil || len(ix.Held) != 1 || ix.Held[0] != held[0] {
+	if ix, err := d.Index(ctx, origin); err != nil || len(ix.Dictionaries) != 1 || ix.Dictionaries[0] != held[0] {
 		t.Error(ix, err)
 	}
-	if ix, err := d.Index(ctx, "https://y.test:443"); err != nil || len(ix.Held) > 0 {
+	if ix, err := d.Index(ctx, "https://y.test:443"); err != nil || len(ix.Dictionaries) > 0 {
 		t.Error(ix, err)
 	}
 }

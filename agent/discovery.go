@@ -173,27 +173,27 @@ func (r *Discovery) WriteText(w io.Writer) error {
 		fmt.Fprintf(b, "absent: %s\n", strings.Join(absent, ", "))
 	}
 	for _, n := range append(entries, notes...) {
-		b.WriteString(canon.Line(n) + "\n")
+		b.WriteString(canon.OneLine(n) + "\n")
 	}
 	if len(changes) > 0 {
-		b.WriteString(canon.Line("sent as changes to clients that have an earlier version (RFC 9842): "+strings.Join(changes, ", ")) + "\n")
+		b.WriteString(canon.OneLine("sent as changes to clients that have an earlier version (RFC 9842): "+strings.Join(changes, ", ")) + "\n")
 	}
 	if len(basis) > 0 {
-		b.WriteString(canon.Line("estimates: "+strings.Join(basis, "; ")) + "\n")
+		b.WriteString(canon.OneLine("estimates: "+strings.Join(basis, "; ")) + "\n")
 	}
 	b.WriteByte('\n')
 	for _, line := range r.rules() {
-		b.WriteString(canon.Line(line) + "\n")
+		b.WriteString(canon.OneLine(line) + "\n")
 	}
 	for _, route := range []struct {
 		name string
 		discover.Route
 	}{{"first", r.Plan.First}, {"refresh", r.Plan.Refresh}} {
 		if route.Primary == "" {
-			fmt.Fprintf(b, "%s\n", canon.Line(route.Why))
+			fmt.Fprintf(b, "%s\n", canon.OneLine(route.Why))
 			break
 		}
-		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), canon.Line(route.Why))
+		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), canon.OneLine(route.Why))
 	}
 	if r.Inconclusive != "" {
 		fmt.Fprintf(b, "inconclusive: %s; other ways may exist\n", r.Inconclusive)

@@ -67,7 +67,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	if err != nil {
 		return err
 	}
-	verifier := a.verifier.Another()
+	verifier := a.verifier.WithSharedKeys()
 	client := a.siteClient(verifier)
 	defer client.CloseIdleConnections()
 	start := time.Now()
@@ -172,7 +172,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	rep, err := mirror.Sync(ctx, from, &quotaSource{Source: src, full: s.budget.full}, site, &mirror.Options{Logger: s.o.Logger})
 	err = cmp.Or(err, s.checkSignatures(invalid))
 	if pages, ok := src.Source.(ingest.Originals); ok && err == nil {
-		_, err = s.corrections().Try(ctx, s.o.Logger, site, from, pages)
+		_, err = s.corrections().Test(ctx, s.o.Logger, site, from, pages)
 	}
 	if n := s.o.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
 		err = &budgetError{fmt.Sprintf("Options.MaxPages %d", n)}
@@ -257,7 +257,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	switch {
 	case err != nil:
 	case w.Pages == 0 && rep.SkippedN > 0:
-		err = ingest.NoneRead(rep.SkippedN)
+		err = ingest.NoPagesError(rep.SkippedN)
 	case rep.Unavailable > 0 && name != Crawl: // in a large crawl, some pages always fail
 		err = fmt.Errorf("%w: %d pages could not be fetched; pull again", millrace.ErrUnavailable, rep.Unavailable)
 	default:

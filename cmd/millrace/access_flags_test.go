@@ -122,7 +122,7 @@ func TestKeysCommands(t *testing.T) {
 	}
 	code, out, errs := run("add", "Ann's agent", dir, "--json", "--scope", "read,update", "--expires", "2h")
 	var made access.KeyReport
-	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Name != "Ann's agent" || len(made.Scopes) != 2 || !made.Holds || made.Expires == nil {
+	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Name != "Ann's agent" || len(made.Scopes) != 2 || !made.Valid || made.Expires == nil {
 		t.Fatalf("%d %s %s %v", code, out, errs, err)
 	}
 	if _, err := store.ReadKey(made.Key); err != nil {
@@ -160,7 +160,7 @@ func TestKeysCommands(t *testing.T) {
 	}
 	_, out, _ = run("list", dir, "--json")
 	var all []access.KeyReport
-	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Key != "" || all[0].Holds || all[0].Revoked == nil {
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Key != "" || all[0].Valid || all[0].Revoked == nil {
 		t.Errorf("%s %v", out, err)
 	}
 	// The server of the same source uses the same store.

@@ -57,7 +57,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 		return nil
 	}
 	site := &dashboard.SiteOptions{
-		Name: from.Name, Base: from.Base, EndpointBase: s.endpointBase, ExternalPages: o.Origin == nil && from.Files == nil && !from.OnlyText(), Pages: s.site, Server: s.Server,
+		Name: from.Name, Base: from.Base, EndpointBase: s.endpointBase, ExternalPages: o.Origin == nil && from.Files == nil && !from.IsTextOnly(), Pages: s.site, Server: s.Server,
 		LastScan: from.lastScan, Replicas: s.Replicas.List, Save: s.save(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, PublicProtocols: c.PublicProtocols, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
@@ -70,7 +70,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 			return sitelist.SummaryOf(ctx, from.Store.Fleet(), "")
 		}
 	}
-	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.Inside() })
+	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.OwnHandler() })
 	site.Gateway = func() http.Handler { h, _ := inside(); return h }
 	site.Key = func() string { _, key := inside(); return key }
 	site.Public = &fetch.Options{AllowPrivate: true, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Dial: p.dial}
@@ -114,7 +114,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 
 // warnIfHidden logs a warning if the path of the dashboard hides a page of the site.
 func (s *service) warnIfHidden(ctx context.Context) {
-	path, err := s.Gateway.Hides(ctx)
+	path, err := s.Gateway.HiddenPath(ctx)
 	switch {
 	case err != nil:
 		s.p.log.Warn("could not check whether the dashboard path hides a page", "err", err)

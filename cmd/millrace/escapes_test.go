@@ -148,7 +148,7 @@ func noEscape(t *testing.T, dial func(ctx context.Context, network, addr string)
 // hidden returns the text around the first unseen character.
 func hidden(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
-	if i := strings.IndexFunc(s, canon.Unseen); i >= 0 {
+	if i := strings.IndexFunc(s, canon.IsInvisible); i >= 0 {
 		return strings.ToValidUTF8(strings.Trim(s[max(0, i-60):min(len(s), i+60)], "\n"), "")
 	}
 	return ""

@@ -30,12 +30,12 @@ func (c *readCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	r := readReport{Title: res.Page.Title, Markdown: res.Page.Markdown()}
-	if !strings.HasPrefix(res.Page.URL, ingest.Nowhere) {
+	if !strings.HasPrefix(res.Page.URL, ingest.UnknownBase) {
 		r.URL = res.Page.URL
 	}
 	if r.Title != "" && !strings.HasPrefix(r.Markdown, "# ") {
 		r.Markdown = "# " + r.Title + "\n\n" + r.Markdown
 	}
-	r.Markdown = strings.TrimRight(strings.ReplaceAll(r.Markdown, strings.TrimSuffix(ingest.Nowhere, "/"), ""), "\n") + "\n"
+	r.Markdown = strings.TrimRight(strings.ReplaceAll(r.Markdown, strings.TrimSuffix(ingest.UnknownBase, "/"), ""), "\n") + "\n"
 	return p.report(r, func(w *bytes.Buffer) { w.WriteString(r.Markdown) })
 }

@@ -47,7 +47,7 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	if err != nil {
 		return err
 	}
-	local, err := accesslog.Local()
+	local, err := accesslog.LocalAddresses()
 	if err != nil {
 		p.log.Warn("read addresses of this machine failed", "err", err)
 	}

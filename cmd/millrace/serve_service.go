@@ -96,7 +96,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		}
 		o.Store = was.source.Store
 		if last := was.source.Last(); last != nil {
-			o.Continue(last)
+			o.SetLastScan(last)
 			if o.Kind == ingest.Live {
 				o.Kind = last.Kind // the result of the last probe of the site
 			}

@@ -92,7 +92,7 @@ func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (sele
 		return sitesOf(ctx, st, file, c.Site)
 	}
 	if all, err = ingest.SiteNames(ctx, st); err == nil {
-		selected, err = ingest.Labelled(ctx, st, c.Label)
+		selected, err = ingest.SitesWithLabel(ctx, st, c.Label)
 	}
 	if err == nil && len(selected) == 0 {
 		err = fmt.Errorf("label %q: %w: none of its sites has been pulled yet", c.Label, millrace.ErrNotFound)

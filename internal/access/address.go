@@ -11,22 +11,22 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Address returns the client address of the request, see [Sender].
+// Address returns the client address of the request, see [ClientAddress].
 func (q *Request) Address() netip.Addr {
 	if q.located {
 		return q.address
 	}
 	q.located = true
-	q.address = Sender(q.r, q.guard.proxies)
+	q.address = ClientAddress(q.r, q.guard.proxies)
 	if a := ParseAddress(q.r.RemoteAddr); !trusts(q.guard.proxies, a) {
 		q.suspect()
 	}
 	return q.address
 }
 
-// Sender returns the client address of a request. It reads X-Forwarded-For from its end, up to the
+// ClientAddress returns the client address of a request. It reads X-Forwarded-For from its end, up to the
 // last address written by a trusted proxy.
-func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
+func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	from := ParseAddress(r.RemoteAddr)
 	if !trusts(proxies, from) {
 		return from

@@ -37,7 +37,7 @@ func (q *Request) Verify() Identity {
 		return q.id
 	}
 	q.name()
-	if q.guard.Signed(q.r) {
+	if q.guard.HasSignature(q.r) {
 		q.signed()
 	}
 	return q.locate()
@@ -90,7 +90,7 @@ func (q *Request) Identity() (_ Identity, pending bool) {
 		return q.id, false
 	}
 	q.name()
-	if q.guard.Signed(q.r) {
+	if q.guard.HasSignature(q.r) {
 		return q.id, true
 	}
 	return q.locate(), false

@@ -181,8 +181,8 @@ func (e *Refusal) Unwrap() error { return &e.Err }
 
 const challenge = `Bearer realm="millrace"`
 
-// Denied returns the refusal of a request with a missing or wrong key.
-func Denied(text string) error {
+// KeyError returns the refusal of a request with a missing or wrong key.
+func KeyError(text string) error {
 	e := &Refusal{Err: millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: text}, Challenge: challenge}
 	if text != noKey {
 		e.Challenge += `, error="invalid_token", error_description="` + text + `"`
@@ -191,7 +191,7 @@ func Denied(text string) error {
 }
 
 // errUnknown is the error for a key that may be a guess.
-var errUnknown = Denied("unknown key")
+var errUnknown = KeyError("unknown key")
 
 // errGuarded is the error for content that needs a key, on a site that has no keys.
 var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this request needs a key"}
@@ -204,8 +204,8 @@ var errTwo = &Refusal{
 	Challenge: challenge + `, error="invalid_request"`,
 }
 
-// ErrInURL is the error for a request with a key in its URL.
-var ErrInURL = &Refusal{Err: millrace.RequestError{
+// ErrKeyInURL is the error for a request with a key in its URL.
+var ErrKeyInURL = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusBadRequest, Code: "INVALID_PARAM",
 	Text: "keys in URLs are refused, because logs and caches store URLs; revoke this key, and send a new one as Authorization: Bearer KEY",
 }}
@@ -234,11 +234,11 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 	case err != nil:
 		return nil, err
 	case token == "" || k == nil:
-		return nil, Denied(noKey)
+		return nil, KeyError(noKey)
 	}
 	hash, err := store.ReadKey(token)
 	if err != nil {
-		return nil, Denied(strings.TrimPrefix(err.Error(), millrace.ErrInvalid.Error()+": "))
+		return nil, KeyError(strings.TrimPrefix(err.Error(), millrace.ErrInvalid.Error()+": "))
 	}
 	if own := k.own.Load(); own != nil && owned && subtle.ConstantTimeCompare(own.Hash[:], hash[:]) == 1 {
 		return own, nil
@@ -250,9 +250,9 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 	case key == nil:
 		return nil, errUnknown
 	case !key.Revoked.IsZero():
-		return nil, Denied("the key is revoked")
+		return nil, KeyError("the key is revoked")
 	case !key.ValidAt(k.clock()):
-		return nil, Denied("the key has expired")
+		return nil, KeyError("the key has expired")
 	}
 	return key, nil
 }
@@ -357,8 +357,8 @@ func (q *Request) known() (*store.Key, error) {
 	return key, err
 }
 
-// Key returns an error unless the request has a key with the scope read.
-func (q *Request) Key() error {
+// CheckKey returns an error unless the request has a key with the scope read.
+func (q *Request) CheckKey() error {
 	if q == nil {
 		return errGuarded
 	}
@@ -375,11 +375,11 @@ func (q *Request) HasKey() bool {
 	return token != "" || err != nil
 }
 
-// Content returns an error if the request may not read the content of a protocol. guarded
+// CheckContent returns an error if the request may not read the content of a protocol. guarded
 // reports that the content needs a key.
-func (q *Request) Content(guarded bool) error {
+func (q *Request) CheckContent(guarded bool) error {
 	if guarded {
-		if err := q.Key(); err != nil {
+		if err := q.CheckKey(); err != nil {
 			return err
 		}
 	}

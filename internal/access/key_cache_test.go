@@ -42,7 +42,7 @@ func guarded(t *testing.T, now *time.Time) (g *Guard, keys *counting, status fun
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("Authorization", "Bearer "+key)
 		q := g.Request(r)
-		if err := q.Key(); err != nil {
+		if err := q.CheckKey(); err != nil {
 			return millrace.Status(err)
 		}
 		return http.StatusOK

@@ -18,7 +18,7 @@ type KeyReport struct {
 	Created *time.Time       `json:"created,omitempty"` // when it was created
 	Expires *time.Time       `json:"expires,omitempty"` // when it expires; absent if never
 	Revoked *time.Time       `json:"revoked,omitempty"` // when it was revoked
-	Holds   bool             `json:"valid"`             // the key is accepted now
+	Valid   bool             `json:"valid"`             // the key is accepted now
 	Key     string           `json:"key,omitempty"`     // the key, only when it is created
 }
 
@@ -60,7 +60,7 @@ func WriteKeys(w io.Writer, keys []KeyReport) {
 		switch {
 		case k.Revoked != nil:
 			state = "revoked " + date(k.Revoked)
-		case !k.Holds:
+		case !k.Valid:
 			state = "expired"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(scopes, ","), date(k.Created), date(k.Expires), state)

@@ -43,9 +43,9 @@ func newPacing(each, all float64, places int64) *pacing {
 	return p
 }
 
-// Large begins a large document, which [Request.Send] writes within the limits. The caller must
+// BeginLarge begins a large document, which [Request.Send] writes within the limits. The caller must
 // call end afterwards.
-func (q *Request) Large() (end func(), err error) {
+func (q *Request) BeginLarge() (end func(), err error) {
 	if q == nil || q.guard.pacing == nil {
 		return func() {}, nil
 	}

@@ -120,8 +120,8 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Signed reports whether a request has a signature to verify.
-func (g *Guard) Signed(r *http.Request) bool {
+// HasSignature reports whether a request has a signature to verify.
+func (g *Guard) HasSignature(r *http.Request) bool {
 	h := r.Header
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
@@ -165,35 +165,35 @@ type Subject struct {
 
 // Record describes a response, for events and metrics.
 type Record struct {
-	Of       Subject
-	Size     int64 // size of the uncompressed body; 0 = unknown
-	Sized    bool  // Size and Made are set
-	Made     bool  // the body was rendered for this request
-	SitePage bool  // a page or file of the site itself; Of.Page is the path of a page
-	Broken   bool  // the response was interrupted
-	Quiet    bool  // the response is not recorded
+	Subject    Subject
+	Size       int64 // size of the uncompressed body; 0 = unknown
+	SizeKnown  bool  // Size and Rendered are set
+	Rendered   bool  // the body was rendered for this request
+	SitePage   bool  // a page or file of the site itself; Subject.Page is the path of a page
+	Broken     bool  // the response was interrupted
+	Unrecorded bool  // the response is not recorded
 	// Listens reports that the request is a stream, whose duration is not recorded.
 	Listens bool
 }
 
-// About sets the subject of the response before it begins. An error response may change it.
-func (q *Request) About(s Subject) {
+// SetSubject sets the subject of the response before it begins. An error response may change it.
+func (q *Request) SetSubject(s Subject) {
 	if q != nil {
-		q.Of, q.SitePage = s, false
+		q.Subject, q.SitePage = s, false
 	}
 }
 
-// SiteWide records a site-wide document and its size.
-func (q *Request) SiteWide(size int) {
-	q.Sends(int64(size), true)
-	q.Of.Public, q.Of.Found = q.Of.Protocol == SiteProtocol, true
+// SetSiteWide records a site-wide document and its size.
+func (q *Request) SetSiteWide(size int) {
+	q.SetSize(int64(size), true)
+	q.Subject.Public, q.Subject.Found = q.Subject.Protocol == SiteProtocol, true
 }
 
-// Sends records the size of the uncompressed body, and whether the body was rendered for this
+// SetSize records the size of the uncompressed body, and whether the body was rendered for this
 // request. Size 0 means that the size is unknown or that there is no body. The size of an error is
 // not recorded.
-func (q *Request) Sends(size int64, made bool) {
+func (q *Request) SetSize(size int64, made bool) {
 	if q != nil {
-		q.Size, q.Made, q.Sized = size, made, true
+		q.Size, q.Rendered, q.SizeKnown = size, made, true
 	}
 }

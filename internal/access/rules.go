@@ -177,8 +177,8 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 	return c, nil
 }
 
-// Refused returns the product tokens of refused bots.
-func (g *Guard) Refused() (tokens []string) {
+// RefusedBots returns the product tokens of refused bots.
+func (g *Guard) RefusedBots() (tokens []string) {
 	c := g.botRules
 	if c == nil {
 		return nil
@@ -235,19 +235,19 @@ func (c *botRules) of(id Identity) *rule {
 	return r
 }
 
-// TurnedAway is the error for a request that a bot rule refuses.
-type TurnedAway struct {
+// RefusedBot is the error for a request that a bot rule refuses.
+type RefusedBot struct {
 	Rule
 	Identity
 	Detail string // description for people, in one sentence
 }
 
 // Error implements error.
-func (e *TurnedAway) Error() string { return e.Detail }
+func (e *RefusedBot) Error() string { return e.Detail }
 
-// Bot returns an error if a rule refuses the bot that sent the request: a [*TurnedAway], or the
+// CheckBot returns an error if a rule refuses the bot that sent the request: a [*RefusedBot], or the
 // error of too many requests. Rules do not apply to requests with a valid key.
-func (q *Request) Bot() error {
+func (q *Request) CheckBot() error {
 	g := q.guard
 	if g.botRules == nil {
 		return nil
@@ -275,7 +275,7 @@ func (q *Request) Bot() error {
 		}
 		return q.count(at.quota, c)
 	}
-	e := &TurnedAway{Rule: at.Rule, Identity: id, Detail: "this site refuses "}
+	e := &RefusedBot{Rule: at.Rule, Identity: id, Detail: "this site refuses "}
 	if at.Action == PaymentRequired {
 		e.Detail = "this site requires payment from "
 	}

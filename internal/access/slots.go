@@ -39,8 +39,8 @@ var ErrBusy = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusServiceUnavailable, Text: "too many concurrent requests",
 }, Retry: 1}
 
-// ErrCrowded is the error for a client that has too many slots.
-var ErrCrowded = &Refusal{Err: millrace.RequestError{
+// ErrTooManyStreams is the error for a client that has too many slots.
+var ErrTooManyStreams = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from this client; close one of them",
 }, Retry: 30}
 
@@ -52,7 +52,7 @@ func (s *Slots) Enter(c Client) (end func(), err error) {
 	case s.open >= s.most:
 		return nil, ErrBusy
 	case s.open >= s.most/2 && s.each[c] >= s.few():
-		return nil, ErrCrowded
+		return nil, ErrTooManyStreams
 	}
 	s.count(c, 1)
 	return func() {

@@ -23,7 +23,7 @@ func TestStreams(t *testing.T) {
 		}
 		ends = append(ends, end)
 	}
-	if _, err := s.Enter(greedy); !errors.Is(err, ErrCrowded) {
+	if _, err := s.Enter(greedy); !errors.Is(err, ErrTooManyStreams) {
 		t.Errorf("more than half: %v", err)
 	}
 	for key := range 9 {
@@ -34,7 +34,7 @@ func TestStreams(t *testing.T) {
 			case err == nil:
 				ends = append(ends, end)
 			case s.open == 100 && errors.Is(err, ErrBusy):
-			case n < s.few() || !errors.Is(err, ErrCrowded):
+			case n < s.few() || !errors.Is(err, ErrTooManyStreams):
 				t.Errorf("%v's stream %d: %v", who, n, err)
 			}
 		}

@@ -126,9 +126,9 @@ func (h *waiters) Pop() any {
 	return w
 }
 
-// Turn waits for a turn of the request, unless it already has one. The turn ends when the request
+// WaitTurn waits for a turn of the request, unless it already has one. The turn ends when the request
 // sends bytes, see [Request.Pause], or ends.
-func (q *Request) Turn() error {
+func (q *Request) WaitTurn() error {
 	if q == nil || q.Owned || !q.began.IsZero() {
 		return nil
 	}

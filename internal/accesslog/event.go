@@ -20,7 +20,7 @@ const maxAgents = 8192
 // Bots identifies the bots of lines. It is not safe for concurrent use.
 type Bots struct {
 	Table *bots.Table
-	Local map[netip.Addr]bool // addresses of this machine, see [Local]
+	Local map[netip.Addr]bool // addresses of this machine, see [LocalAddresses]
 
 	agents map[string]*bots.Bot
 }
@@ -40,22 +40,22 @@ func (b *Bots) Of(agent []byte) *bots.Bot {
 	return bot
 }
 
-// Millrace reports whether the user agent is that of millrace, on any machine.
-func Millrace(agent []byte) bool { return bytes.Contains(agent, []byte("millrace/")) }
+// IsMillrace reports whether the user agent is that of millrace, on any machine.
+func IsMillrace(agent []byte) bool { return bytes.Contains(agent, []byte("millrace/")) }
 
-// Own reports whether a request was sent by the operator's own millrace, for example to read the
+// IsOwn reports whether a request was sent by the operator's own millrace, for example to read the
 // site. Such a request has millrace's user agent, and comes from this machine or from a private
 // address.
-func (b *Bots) Own(l *Line) bool {
-	if !Millrace(l.Agent) {
+func (b *Bots) IsOwn(l *Line) bool {
+	if !IsMillrace(l.Agent) {
 		return false
 	}
 	a := access.ParseAddress(string(l.Address))
 	return a.IsLoopback() || a.IsPrivate() || b.Local[a]
 }
 
-// Local returns the addresses of this machine.
-func Local() (map[netip.Addr]bool, error) {
+// LocalAddresses returns the addresses of this machine.
+func LocalAddresses() (map[netip.Addr]bool, error) {
 	local := make(map[netip.Addr]bool)
 	addresses, err := net.InterfaceAddrs()
 	for _, a := range addresses {
@@ -72,7 +72,7 @@ func Local() (map[netip.Addr]bool, error) {
 func (b *Bots) Event(l *Line, bot *bots.Bot) store.Event {
 	e := store.Event{
 		Time: l.Time, Bot: bot.Token, Family: bot.Family, Protocol: "html", Endpoint: store.EndpointFetch,
-		Path: access.Redact(string(l.Path())), Status: l.Status, Bytes: l.Bytes, Took: max(0, l.Took), Cached: l.Status == http.StatusNotModified,
+		Path: access.Redact(string(l.Path())), Status: l.Status, Bytes: l.Bytes, Took: max(0, l.Duration), Cached: l.Status == http.StatusNotModified,
 	}
 	if e.Bot == "" {
 		e.Bot = bot.Name

@@ -88,7 +88,7 @@ func NewFollower(o *FollowOptions) (*Follower, error) {
 		return nil, err
 	}
 	f.host = u.Hostname()
-	if f.bots.Local, err = Local(); err != nil {
+	if f.bots.Local, err = LocalAddresses(); err != nil {
 		f.o.Logger.Warn("read addresses of this machine failed", "err", err)
 	}
 	// Report an unreadable log early. A log may be missing until the server starts.
@@ -351,7 +351,7 @@ func (f *Follower) lines(ctx context.Context, block []byte) (used int) {
 // record records a request by a bot, unless the gateway has recorded it.
 func (f *Follower) record(ctx context.Context, l *Line) {
 	bot := f.bots.Of(l.Agent)
-	if bot == nil || l.Host != nil && !SameHost(l.Host, f.host) || f.bots.Own(l) {
+	if bot == nil || l.Host != nil && !SameHost(l.Host, f.host) || f.bots.IsOwn(l) {
 		return
 	}
 	e := f.bots.Event(l, bot)

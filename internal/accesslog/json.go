@@ -107,9 +107,9 @@ func (p *jsonParser) parse(b []byte, l *Line, requestLine func([]byte, *Line)) b
 	}{{j.OriginMillis, time.Millisecond}, {j.Duration, time.Second}, {j.RequestTime, time.Second}} {
 		text := p.string(d.value)
 		if n, ok := number(text); ok && n >= 0 && n < float64(maxSeconds*time.Second/d.unit) {
-			l.Took = time.Duration(n * float64(d.unit))
+			l.Duration = time.Duration(n * float64(d.unit))
 		} else if took, err := time.ParseDuration(string(text)); err == nil && took >= 0 {
-			l.Took = took
+			l.Duration = took
 		}
 	}
 	return l.Target != nil || l.Address != nil

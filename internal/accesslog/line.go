@@ -8,15 +8,15 @@ import (
 
 // Line is one request in a log. Its byte slices are valid until the next line.
 type Line struct {
-	Address []byte // of the client; may be a host name
-	Host    []byte // name of the site; nil = unknown
-	Method  []byte // nil = the request was malformed
-	Target  []byte // path and query; nil = the request was malformed
-	Agent   []byte // User-Agent; nil = none, or not in the log
-	Time    time.Time
-	Status  int
-	Bytes   int64         // bytes of the body on the wire
-	Took    time.Duration // time until the response was sent; below 0 = unknown
+	Address  []byte // of the client; may be a host name
+	Host     []byte // name of the site; nil = unknown
+	Method   []byte // nil = the request was malformed
+	Target   []byte // path and query; nil = the request was malformed
+	Agent    []byte // User-Agent; nil = none, or not in the log
+	Time     time.Time
+	Status   int
+	Bytes    int64         // bytes of the body on the wire
+	Duration time.Duration // time until the response was sent; below 0 = unknown
 }
 
 // Path returns the path of the target.
@@ -39,7 +39,7 @@ type Parser struct {
 
 // Parse parses a line without its newline, and reports whether it is a request.
 func (p *Parser) Parse(b []byte, l *Line) bool {
-	*l = Line{Took: -1}
+	*l = Line{Duration: -1}
 	b = bytes.TrimRight(b, "\r")
 	if len(b) > 0 && b[0] == '{' {
 		return p.json.parse(b, l, p.requestLine)
@@ -183,11 +183,11 @@ func (p *Parser) took(b []byte, l *Line) {
 			if len(part) == 6 {
 				unit = time.Microsecond
 			}
-			l.Took = max(l.Took, time.Duration(n)*time.Second+time.Duration(m)*unit)
+			l.Duration = max(l.Duration, time.Duration(n)*time.Second+time.Duration(m)*unit)
 		}
 	}
-	if l.Took < 0 && integers == 1 && p.Unit > 0 && last < int64(maxSeconds*time.Second/p.Unit) {
-		l.Took = time.Duration(last) * p.Unit
+	if l.Duration < 0 && integers == 1 && p.Unit > 0 && last < int64(maxSeconds*time.Second/p.Unit) {
+		l.Duration = time.Duration(last) * p.Unit
 	}
 }
 

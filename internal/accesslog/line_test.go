@@ -10,8 +10,8 @@ import (
 // show formats a line for comparison.
 func show(l *Line) string {
 	took := "-"
-	if l.Took >= 0 {
-		took = l.Took.String()
+	if l.Duration >= 0 {
+		took = l.Duration.String()
 	}
 	return fmt.Sprintf("%s|%s|%s %s|%d|%d|%s|%s|%s", l.Address, l.Host, l.Method, l.Target, l.Status, l.Bytes, l.Agent, took, l.Time.Format(time.RFC3339))
 }
@@ -122,7 +122,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("the line was changed")
 		}
 		text := show(&l)
-		if ok && (l.Status < 0 || l.Status > 999 || l.Bytes < 0 || l.Took < -1 || !plausible(l.Time)) {
+		if ok && (l.Status < 0 || l.Status > 999 || l.Bytes < 0 || l.Duration < -1 || !plausible(l.Time)) {
 			t.Fatal(text)
 		}
 		if p.Parse(b, &again) != ok || ok && show(&again) != text {

@@ -10,8 +10,8 @@ import (
 
 var mail = regexp.MustCompile(`[^\s@<>()]+@[^\s@<>()]+\.\pL{2,}`)
 
-// HasMail reports whether a text contains an e-mail address.
-func HasMail(text string) bool { return strings.Contains(text, "@") && mail.MatchString(text) }
+// HasEmail reports whether a text contains an e-mail address.
+func HasEmail(text string) bool { return strings.Contains(text, "@") && mail.MatchString(text) }
 
 // prose is the length in characters above which a text without a sentence end is not a byline,
 // a date or a postal address.
@@ -25,7 +25,7 @@ func Summary(texts iter.Seq[string], sentences, characters int) string {
 		var b strings.Builder
 		for text := range texts {
 			text = strings.TrimSpace(strings.ToValidUTF8(text[:min(len(text), 16*characters)], ""))
-			if text == "" || HasMail(text) || !any && !isProse(text) {
+			if text == "" || HasEmail(text) || !any && !isProse(text) {
 				continue
 			}
 			b.WriteString(text + " ")

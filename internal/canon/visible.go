@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Unseen reports whether a character is invisible and changes what people or programs see:
+// IsInvisible reports whether a character is invisible and changes what people or programs see:
 // a control character except line feed and tab, a change of the writing direction, a line
 // or paragraph separator, a byte order mark, or a tag character, which can hide a text.
-func Unseen(r rune) bool {
+func IsInvisible(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
 	}
@@ -20,33 +20,33 @@ func Unseen(r rune) bool {
 // becomes U+FFFD.
 func Visible(s string) string {
 	return strings.Map(func(r rune) rune {
-		if Unseen(r) {
+		if IsInvisible(r) {
 			return -1
 		}
 		return r
 	}, ValidUTF8(s))
 }
 
-// Line returns untrusted text as one line: visible, with each run of white space as one
+// OneLine returns untrusted text as one line: visible, with each run of white space as one
 // space, and none at the ends.
-func Line(s string) string {
+func OneLine(s string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case Unseen(r):
+		case IsInvisible(r):
 			return -1
 		}
 		return r
 	}, ValidUTF8(s))), " ")
 }
 
-// Cell returns untrusted text for a cell of CSV: one line that is not a formula. Spreadsheets
+// CSVCell returns untrusted text for a cell of CSV: one line that is not a formula. Spreadsheets
 // execute cells that begin with = + - or @, or with the wide form of one of these. A leading
 // apostrophe prevents that. A text that begins with apostrophes and such a character also gets one
 // more apostrophe, so a reader restores every text by removing one.
-func Cell(s string) string {
-	s = Line(s)
+func CSVCell(s string) string {
+	s = OneLine(s)
 	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
 		return "'" + s
 	}

@@ -16,7 +16,7 @@ func TestVisible(t *testing.T) {
 		if got := Visible(c.in); got != c.visible {
 			t.Errorf("Visible(%q) = %q, want %q", c.in, got, c.visible)
 		}
-		if got := Line(c.in); got != c.line {
+		if got := OneLine(c.in); got != c.line {
 			t.Errorf("Line(%q) = %q, want %q", c.in, got, c.line)
 		}
 	}
@@ -25,7 +25,7 @@ func TestVisible(t *testing.T) {
 func TestCell(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"=1": "'=1", "＝1": "'＝1", "\u202e=1": "'=1", "'=1": "''=1", "a\n=1": "a =1", "": ""} {
-		if got := Cell(in); got != want {
+		if got := CSVCell(in); got != want {
 			t.Errorf("Cell(%q) = %q, want %q", in, got, want)
 		}
 	}

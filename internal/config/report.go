@@ -137,7 +137,7 @@ func (r *Report) WriteText(w io.Writer) error {
 				left++
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, canon.Line(shorten(valueText(v.Value))), v.From)
+			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, canon.OneLine(shorten(valueText(v.Value))), v.From)
 		}
 	}
 	_ = t.Flush()

@@ -117,7 +117,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	}
 	h.SiteOptions = &SiteOptions{Name: "handbook", Base: base, EndpointBase: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
 	h.public, h.OwnRequests = g, g.OwnRequests
-	inside, key := g.Inside()
+	inside, key := g.OwnHandler()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
 }
@@ -183,7 +183,7 @@ func TestCheckResultsAlongside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inside, _ := g.Inside()
+	inside, _ := g.OwnHandler()
 	h.Gateway = func() http.Handler { return inside }
 	for _, h.ExternalPages = range []bool{false, true} {
 		v := NewCheckResults()

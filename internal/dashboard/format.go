@@ -196,7 +196,7 @@ func printable(s string) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case canon.Unseen(r):
+		case canon.IsInvisible(r):
 			return utf8.RuneError
 		}
 		return r

@@ -73,7 +73,7 @@ func sourceText(b []byte) string {
 		switch {
 		case r == '\r':
 			return -1
-		case canon.Unseen(r):
+		case canon.IsInvisible(r):
 			return utf8.RuneError
 		}
 		return r

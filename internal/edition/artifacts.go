@@ -277,7 +277,7 @@ func (s *Server) renewSuperseded(ctx context.Context) {
 			continue
 		}
 		still, but := new(manifest), ed.manifest
-		if !s.Builder() && s.Unchecked() >= s.grace/renewals {
+		if !s.Builder() && s.SinceChecked() >= s.grace/renewals {
 			still.Documents, still.Artifacts, but = slices.Clone(ed.manifest.Documents), ed.manifest.Artifacts, nil
 		}
 		for _, b := range s.reading.Range {

@@ -38,7 +38,7 @@ func (s *Server) wake() {
 // until the context ends.
 func (s *Server) runDeferred(ctx context.Context) {
 	for {
-		moved := s.Moved()
+		moved := s.NextEdition()
 		jobs := []func(context.Context) error{s.deferDigests}
 		if s.Builder() {
 			jobs = append(jobs, func(ctx context.Context) error { return s.deferArtifacts(ctx, s.asBuilder) }, s.deferBrotli)

@@ -123,7 +123,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		if status, _ := e.condition(r.Header, c); ok && status == 0 {
 			coded, known := s.cachedAgainst(id, e)
 			if !known {
-				if err := q.Turn(); err != nil {
+				if err := q.WaitTurn(); err != nil {
 					return err
 				}
 				coded = s.codedAgainst(r, id, e, base, c, bodies)

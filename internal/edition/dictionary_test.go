@@ -104,7 +104,7 @@ func TestDictionaryTurn(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		works := guard.Request(httptest.NewRequest(http.MethodGet, "/", nil))
-		if err := works.Turn(); err != nil {
+		if err := works.WaitTurn(); err != nil {
 			t.Fatal(err)
 		}
 		if coding, err := ask(); err == nil {
@@ -114,7 +114,7 @@ func TestDictionaryTurn(t *testing.T) {
 		if coding, err := ask(); coding != dcz.Name || err != nil {
 			t.Fatalf("%q, %v", coding, err)
 		}
-		if err := works.Turn(); err != nil {
+		if err := works.WaitTurn(); err != nil {
 			t.Fatal(err)
 		}
 		defer works.Leave()

@@ -35,9 +35,9 @@ func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	return err
 }
 
-// Prepared acts like [Server.Page] for a cached page. It returns false and writes nothing if the
+// CachedPage acts like [Server.Page] for a cached page. It returns false and writes nothing if the
 // cache does not contain the page in this state.
-func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
+func (s *Server) CachedPage(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
 	e := s.cache.get(key{path: name, raw: " page", query: variant})
 	if e == nil || state == "" || e.state.Load().pageState != state {
 		return false, nil

@@ -69,7 +69,7 @@ func TestBusy(t *testing.T) {
 		var busy atomic.Bool
 		busy.Store(true)
 		site := newMemSite(4)
-		s := serverIn(t, site, &memProtocol{}, dir, &Options{Busy: busy.Load})
+		s := serverIn(t, site, &memProtocol{}, dir, &Options{SourceBusy: busy.Load})
 		run(t, s)
 		time.Sleep(time.Minute)
 		if s.Current() != nil {

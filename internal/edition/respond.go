@@ -89,7 +89,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		h := w.Header()
 		e.common(h, with)
 		e.setCacheStatus(h, e.reps[with].Load(), false)
-		q.Sends(0, false)
+		q.SetSize(0, false)
 		w.WriteHeader(status)
 		return false, nil
 	case http.StatusPreconditionFailed:
@@ -97,7 +97,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	}
 	if r.Method == http.MethodHead && !e.exact {
 		e.head(w.Header(), c)
-		q.Sends(0, false)
+		q.SetSize(0, false)
 		w.WriteHeader(http.StatusOK)
 		return false, nil
 	}
@@ -164,7 +164,7 @@ func (r *rep) known() []string {
 
 func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper, q *access.Request) error {
 	if e.reps[c].Load() == nil {
-		if err := q.Turn(); err != nil {
+		if err := q.WaitTurn(); err != nil {
 			return err
 		}
 	}
@@ -216,11 +216,11 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		return errRange
 	}
 	if r.Method == http.MethodHead {
-		q.Sends(0, false)
+		q.SetSize(0, false)
 		w.WriteHeader(status)
 		return nil
 	}
-	q.Sends(rp.plainPart(n), fresh)
+	q.SetSize(rp.plainPart(n), fresh)
 	if rp.content == nil {
 		w.WriteHeader(status)
 		_, err := w.Write(rp.body[from : from+n])
@@ -230,7 +230,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		}
 		return nil
 	}
-	end, err := q.Large()
+	end, err := q.BeginLarge()
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, q *access.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/minRate)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	out := &partWriter{w: w, status: status, q: q}
-	err := q.Turn()
+	err := q.WaitTurn()
 	if err == nil {
 		err = write(out)
 	}
@@ -293,7 +293,7 @@ func (l *partWriter) Write(b []byte) (int, error) {
 	}
 	n, err := l.w.Write(b)
 	if err == nil {
-		err = l.q.Turn()
+		err = l.q.WaitTurn()
 	}
 	return n, err
 }

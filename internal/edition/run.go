@@ -143,9 +143,9 @@ func (s *Server) checkForChanges(ctx context.Context) {
 	}
 }
 
-// Unchecked returns the time since the last check that confirmed that the server's edition is the
+// SinceChecked returns the time since the last check that confirmed that the server's edition is the
 // newest one.
-func (s *Server) Unchecked() time.Duration {
+func (s *Server) SinceChecked() time.Duration {
 	if at := s.followed.Load(); at != nil {
 		return time.Since(*at)
 	}

@@ -97,9 +97,9 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 
 // respond checks the access to a document and responds with it.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
-	q.About(e.subject())
+	q.SetSubject(e.subject())
 	if !e.public {
-		if err := q.Content(e.guarded); err != nil {
+		if err := q.CheckContent(e.guarded); err != nil {
 			return true, err
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 		proto := &s.protocols[i]
 		req, denied := r, error(nil)
 		if proto.Guarded {
-			if denied = q.Key(); denied != nil {
+			if denied = q.CheckKey(); denied != nil {
 				req = withoutQuery(r)
 			}
 		}
@@ -290,7 +290,7 @@ func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Reques
 			return nil, err
 		}
 		defer end()
-	} else if err := q.Turn(); err != nil {
+	} else if err := q.WaitTurn(); err != nil {
 		return nil, err
 	}
 	return proto.Publisher.Find(ctx, v, r)

@@ -46,13 +46,13 @@ type Options struct {
 	// Progress is called with the progress of an update of the publication from the site, in pages,
 	// and with zeros when the update ends or fails. May be nil.
 	Progress func(done, total int)
-	// Busy reports whether a source is being read. During that time, [Server.Run] does not publish
+	// SourceBusy reports whether a source is being read. During that time, [Server.Run] does not publish
 	// the first edition. The caller must call [Server.Changed] when reading ends. If nil, the
 	// server assumes false.
-	Busy func() bool
-	// Alone is locked during deferred work, so that other work that needs much memory does not run
+	SourceBusy func() bool
+	// WorkLock is locked during deferred work, so that other work that needs much memory does not run
 	// at the same time. May be nil.
-	Alone sync.Locker
+	WorkLock sync.Locker
 	// Search returns a searchable view for a published one. If nil, views cannot be
 	// searched.
 	Search func(millrace.View) millrace.View
@@ -160,7 +160,7 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 		o = new(Options)
 	}
 	s := &Server{
-		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, searchView: o.Search,
+		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.SourceBusy, alone: o.WorkLock, searchView: o.Search,
 		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: grace, signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(), superseded: make(map[string]superseded),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), elected: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
@@ -221,9 +221,9 @@ func (s *Server) Damaged() (paths []string) {
 	return slices.Compact(paths)
 }
 
-// Moved returns a channel that is closed when the next edition exists. Call it before
+// NextEdition returns a channel that is closed when the next edition exists. Call it before
 // [Server.Current], so that no edition is missed.
-func (s *Server) Moved() <-chan struct{} { return *s.moved.Load() }
+func (s *Server) NextEdition() <-chan struct{} { return *s.moved.Load() }
 
 // put makes an edition the current one. stored is its number in the store. rebuilt reports that
 // its manifest is not the one in the store.

@@ -33,9 +33,9 @@ func (e *entry) subject() access.Subject {
 	return s
 }
 
-// Known returns the subject of a request if the cache or the edition contains its document. It
+// KnownSubject returns the subject of a request if the cache or the edition contains its document. It
 // never asks the protocols. The path of r is relative to the endpoint base.
-func (s *Server) Known(r *http.Request) (access.Subject, bool) {
+func (s *Server) KnownSubject(r *http.Request) (access.Subject, bool) {
 	ed := s.current.Load()
 	if ed == nil {
 		return access.Subject{}, false
@@ -53,5 +53,5 @@ func (proto *Protocol) setErrorSubject(q *access.Request, search bool, err error
 	if reqErr := requestError(err); reqErr != nil {
 		s.Page = reqErr.Page
 	}
-	q.About(s)
+	q.SetSubject(s)
 }

@@ -86,7 +86,7 @@ func appendRecord(b []byte, cells []string) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, '"')
-		b = append(b, strings.ReplaceAll(canon.Cell(s), `"`, `""`)...)
+		b = append(b, strings.ReplaceAll(canon.CSVCell(s), `"`, `""`)...)
 		b = append(b, '"')
 	}
 	return append(b, '\r', '\n')

@@ -238,7 +238,7 @@ func TestCells(t *testing.T) {
 		"a;=1":               "a;=1",
 		"\xff=":              "\uFFFD=",
 	} {
-		if got := canon.Cell(in); got != want {
+		if got := canon.CSVCell(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -132,7 +132,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.KeptFiles {
-		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else since its export\n", canon.Line(name))
+		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else since its export\n", canon.OneLine(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
 		fmt.Fprintf(w, "  %s deleted\n", humanize.Quantity(int64(r.Removed), "page"))

@@ -51,8 +51,8 @@ type Dictionaries interface {
 type DictionaryIndex struct {
 	// Refused is the time of the last response that could not be decoded. For a day after it, the
 	// client does not offer the coding to the origin.
-	Refused time.Time    `json:"refused,omitzero"`
-	Held    []Dictionary `json:"held,omitempty"` // oldest first
+	Refused      time.Time    `json:"refused,omitzero"`
+	Dictionaries []Dictionary `json:"held,omitempty"` // oldest first
 }
 
 // Dictionary describes the content of one response.
@@ -67,15 +67,15 @@ type Dictionary struct {
 // has changed. If there are too many, add keeps the largest ones, which save the most. These are
 // usually the lists and collections of a site, not its pages.
 func (ix *DictionaryIndex) add(d Dictionary) bool {
-	if slices.Contains(ix.Held, d) {
+	if slices.Contains(ix.Dictionaries, d) {
 		return false
 	}
-	held := append(slices.DeleteFunc(slices.Clone(ix.Held), func(h Dictionary) bool { return h.Match == d.Match }), d)
+	held := append(slices.DeleteFunc(slices.Clone(ix.Dictionaries), func(h Dictionary) bool { return h.Match == d.Match }), d)
 	if len(held) > maxDictionaries {
 		least := slices.MinFunc(held, func(a, b Dictionary) int { return a.Size - b.Size })
 		held = slices.DeleteFunc(held, func(h Dictionary) bool { return h == least })
 	}
-	ix.Held = held
+	ix.Dictionaries = held
 	return slices.Contains(held, d)
 }
 
@@ -116,8 +116,8 @@ func (c *Client) offer(req *http.Request) *offer {
 	if age := time.Since(ix.Refused); age >= 0 && age < refusedFor {
 		return nil
 	}
-	for i := range ix.Held {
-		if d := &ix.Held[i]; !bare && matches(d.Match, req.URL) && (o.held == nil || len(d.Match) >= len(o.held.Match)) {
+	for i := range ix.Dictionaries {
+		if d := &ix.Dictionaries[i]; !bare && matches(d.Match, req.URL) && (o.held == nil || len(d.Match) >= len(o.held.Match)) {
 			o.held = d
 		}
 	}
@@ -183,7 +183,7 @@ func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again
 		}
 		return resp, nil
 	}
-	if _, spent := errors.AsType[*SpentError](err); spent || ctx.Err() != nil {
+	if _, spent := errors.AsType[*QuotaError](err); spent || ctx.Err() != nil {
 		return nil, err
 	}
 	c.log.DebugContext(ctx, "could not decode response; requesting it without a dictionary", "url", cleanURL(req.URL), "err", err)
@@ -192,7 +192,7 @@ func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again
 	if o != nil && c.dictionaries != nil && (gone || errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)) {
 		c.warn(ctx, c.dictionaries.Update(ctx, o.origin, func(ix *DictionaryIndex) {
 			if gone {
-				ix.Held = slices.DeleteFunc(slices.Clone(ix.Held), func(d Dictionary) bool { return d == *o.held })
+				ix.Dictionaries = slices.DeleteFunc(slices.Clone(ix.Dictionaries), func(d Dictionary) bool { return d == *o.held })
 			} else {
 				ix.Refused = time.Now().UTC()
 			}

@@ -203,7 +203,7 @@ func TestDictionary(t *testing.T) {
 	if got, want := s.take(), `none 0"x\"y" 0"x\"y" 1"x\"y"`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if ix := c.held.index(); len(ix.Held) != 1 || ix.Held[0].Size != len(edition(2)) || ix.Held[0].Hash != dcz.Sum(edition(2)).Field() {
+	if ix := c.held.index(); len(ix.Dictionaries) != 1 || ix.Dictionaries[0].Size != len(edition(2)) || ix.Dictionaries[0].Hash != dcz.Sum(edition(2)).Field() {
 		t.Errorf("%+v", ix)
 	}
 	ctx, client := t.Context(), c.client.HTTP()
@@ -221,7 +221,7 @@ func TestDictionaryOffer(t *testing.T) {
 	c.expect("/", edition(0), "Cookie", "x=y")
 	c.expect("/", edition(0), "Range", "bytes=0-")
 	c.expect("/", edition(0), "Accept-Encoding", "identity")
-	if got := s.take(); got != "plain plain plain plain" || len(c.held.index().Held) != 0 {
+	if got := s.take(); got != "plain plain plain plain" || len(c.held.index().Dictionaries) != 0 {
 		t.Errorf("%s; %+v", got, c.held.index())
 	}
 	c.expect("/", edition(0))
@@ -290,7 +290,7 @@ func TestDictionaryKept(t *testing.T) {
 			self = d.url
 			_, _, _ = d.do("/a")
 			var got string
-			for _, h := range d.held.index().Held {
+			for _, h := range d.held.index().Dictionaries {
 				got += h.Match
 				if !bytes.Equal(d.held.bodies[h.Match], large) {
 					t.Error("other content")
@@ -334,7 +334,7 @@ func TestDictionaryUnread(t *testing.T) {
 		}
 		_ = resp.Body.Close()
 	}
-	if held := d.held.index().Held; len(held) > 0 {
+	if held := d.held.index().Dictionaries; len(held) > 0 {
 		t.Errorf("%+v", held)
 	}
 }
@@ -356,12 +356,12 @@ func TestDictionaryMany(t *testing.T) {
 		}
 	}
 	_, _, _ = d.do("/small?4500")
-	held := d.held.index().Held
+	held := d.held.index().Dictionaries
 	if len(held) != maxDictionaries || held[0].Match != "/20" || held[len(held)-1].Match != fmt.Sprintf("/%d", maxDictionaries+19) {
 		t.Errorf("%d, %+v", len(held), held[0])
 	}
 	_ = d.held.Update(t.Context(), origin(mustParse(d.url)), func(ix *DictionaryIndex) {
-		ix.Held = []Dictionary{{Hash: "1", Match: "/*"}, {Hash: "2", Match: "/a*"}, {Hash: "3", Match: "/*b"}, {Hash: "4", Match: "*"}}
+		ix.Dictionaries = []Dictionary{{Hash: "1", Match: "/*"}, {Hash: "2", Match: "/a*"}, {Hash: "3", Match: "/*b"}, {Hash: "4", Match: "*"}}
 	})
 	d.restart()
 	for path, want := range map[string]string{"/c": "1", "/ax": "2", "/ab": "3"} {

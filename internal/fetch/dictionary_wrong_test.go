@@ -241,7 +241,7 @@ func TestDictionaryGone(t *testing.T) {
 	s.publish(3)
 	c.held.bodies = map[string][]byte{"/": []byte("another")}
 	c.expect("/", edition(3))
-	if ix := c.held.index(); !ix.Refused.IsZero() || len(ix.Held) != 0 {
+	if ix := c.held.index(); !ix.Refused.IsZero() || len(ix.Dictionaries) != 0 {
 		t.Errorf("%+v", ix)
 	}
 	c.expect("/", edition(3))

@@ -34,9 +34,9 @@ func (e *BodyError) Error() string {
 // ErrorCode returns Code.
 func (e *BodyError) ErrorCode() string { return e.Code }
 
-// BrokenOff reports whether the body ended early, for a reason other than a timeout. Such a
+// Interrupted reports whether the body ended early, for a reason other than a timeout. Such a
 // request may succeed if it is repeated.
-func (e *BodyError) BrokenOff() bool {
+func (e *BodyError) Interrupted() bool {
 	_, slow := errors.AsType[slowError](e.Err)
 	return errors.Is(e.Kind, millrace.ErrUnavailable) && !slow
 }

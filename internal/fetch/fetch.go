@@ -60,7 +60,7 @@ type Options struct {
 	// If nil, the client has its own queues.
 	SharedQueues *Client
 	// MaxReceived limits the total bytes of headers and bodies that the client receives, as counted
-	// by [Stats.Received]. Once it is reached, requests fail with a [*SpentError]. Bodies in
+	// by [Stats.Received]. Once it is reached, requests fail with a [*QuotaError]. Bodies in
 	// transfer may then receive the same number of bytes again, up to 1 MiB, before they fail. If
 	// zero, there is no limit.
 	MaxReceived int64

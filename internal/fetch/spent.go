@@ -6,20 +6,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// SpentError is the error for a request whose client has received [Options.MaxReceived] bytes. It
+// QuotaError is the error for a request whose client has received [Options.MaxReceived] bytes. It
 // wraps [millrace.ErrUnavailable], because the request may succeed with another client.
-type SpentError struct{ Limit int64 }
+type QuotaError struct{ Limit int64 }
 
 // Error returns "limit of 1000 received bytes reached".
-func (e *SpentError) Error() string {
+func (e *QuotaError) Error() string {
 	return fmt.Sprintf("limit of %d received bytes reached", e.Limit)
 }
 
 // ErrorCode returns "byte-limit".
-func (e *SpentError) ErrorCode() string { return "byte-limit" }
+func (e *QuotaError) ErrorCode() string { return "byte-limit" }
 
 // Unwrap returns [millrace.ErrUnavailable].
-func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
+func (e *QuotaError) Unwrap() error { return millrace.ErrUnavailable }
 
 // inFlightAllowance limits the bytes that requests in flight may still receive after the client's
 // limit is reached. Without it, all bodies that a small limit allows could stay incomplete.
@@ -35,7 +35,7 @@ func (c *Client) over() error {
 
 func (c *Client) received(most int64) error {
 	if c.maxReceived > 0 && c.stats.header.Load()+c.stats.body.Load() >= most {
-		return &SpentError{c.maxReceived}
+		return &QuotaError{c.maxReceived}
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func TestMaxReceived(t *testing.T) {
 			c = New(&Options{AllowPrivate: true, IgnoreRobots: true, MaxReceived: 25_000})
 			n, err = ask("/large")
 		}
-		if spent, ok := errors.AsType[*SpentError](err); !ok || spent.Limit != 25_000 || !errors.Is(err, millrace.ErrUnavailable) {
+		if spent, ok := errors.AsType[*QuotaError](err); !ok || spent.Limit != 25_000 || !errors.Is(err, millrace.ErrUnavailable) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	}

@@ -173,7 +173,7 @@ func (b *wireBody) stalls(wait time.Duration) bool {
 func (b *wireBody) end(err error) error {
 	b.err = err
 	b.watch.stop()
-	_, ours := errors.AsType[*SpentError](err)
+	_, ours := errors.AsType[*QuotaError](err)
 	switch {
 	case ours, ended(err), errors.Is(err, millrace.ErrTooLarge):
 		b.pass.done(fine)

@@ -36,7 +36,7 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	if from := access.ParseAddress(r.RemoteAddr); !from.IsLoopback() && !g.guard.Trusted(from) {
 		return false, nil
 	}
-	w.Quiet, w.silent = true, true // if the web server passes the request on, it is recorded then
+	w.Unrecorded, w.silent = true, true // if the web server passes the request on, it is recorded then
 	u, err := url.ParseRequestURI(r.Header.Get("X-Forwarded-Uri"))
 	if err != nil || !strings.HasPrefix(u.Path, "/") || proxy.IsRead(r) {
 		reply.Text(w, r, http.StatusNoContent, "")

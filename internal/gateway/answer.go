@@ -77,7 +77,7 @@ type turnBody struct {
 func (b *turnBody) Read(p []byte) (int, error) {
 	b.w.Pause()
 	n, err := b.ReadCloser.Read(p)
-	if turn := b.w.Turn(); turn != nil && err == nil {
+	if turn := b.w.WaitTurn(); turn != nil && err == nil {
 		err = turn
 	}
 	return n, err

@@ -66,8 +66,8 @@ func (g *Gateway) covered() error {
 	return nil
 }
 
-// Hides returns the path of a published document or page that the dashboard hides, or "" if none.
-func (g *Gateway) Hides(ctx context.Context) (string, error) {
+// HiddenPath returns the path of a published document or page that the dashboard hides, or "" if none.
+func (g *Gateway) HiddenPath(ctx context.Context) (string, error) {
 	if g.mount == "" || g.server == nil || g.server.Current() == nil {
 		return "", nil
 	}
@@ -137,7 +137,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		if inner.URL.Path == "/login" { // anyone may request it
-			if err := w.Turn(); err != nil {
+			if err := w.WaitTurn(); err != nil {
 				return false, err
 			}
 			inner.Body = &turnBody{inner.Body, w}

@@ -34,7 +34,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 		w.Broken = true
 		return // the client has disconnected
 	}
-	if turned, ok := errors.AsType[*access.TurnedAway](err); ok {
+	if turned, ok := errors.AsType[*access.RefusedBot](err); ok {
 		g.turnAway(w, r, turned)
 		return
 	}
@@ -147,7 +147,7 @@ const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expi
 
 // turnAway refuses a bot with a problem document (RFC 9457). The document contains the rule, the
 // fault of the signature, and links to the terms, the price and the owner.
-func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
+func (g *Gateway) turnAway(w *response, r *http.Request, e *access.RefusedBot) {
 	status := http.StatusForbidden
 	if e.Action == access.PaymentRequired {
 		status = http.StatusPaymentRequired

@@ -26,18 +26,18 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 		return
 	}
 	if inner := basepath.Under(r, g.endpointBase); inner != nil {
-		if of, known := g.server.Known(inner); known {
-			w.Of = of
+		if of, known := g.server.KnownSubject(inner); known {
+			w.Subject = of
 		} else if _, _, proto := g.server.RenderError(inner, http.StatusForbidden, nil); proto != nil {
-			w.Of = access.Subject{Protocol: proto.Name}
+			w.Subject = access.Subject{Protocol: proto.Name}
 		}
 	}
 }
 
 // setErrorProtocol sets the protocol of an error response if it is not set.
 func (w *response) setErrorProtocol(name string) {
-	if w.Of.Protocol == "" || w.Of.Protocol == access.SiteProtocol {
-		w.Of = access.Subject{Protocol: name}
+	if w.Subject.Protocol == "" || w.Subject.Protocol == access.SiteProtocol {
+		w.Subject = access.Subject{Protocol: name}
 	}
 }
 
@@ -65,8 +65,8 @@ func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 		// A stream is about many pages.
 		of.Public = w.r.Method != http.MethodGet
 	}
-	w.Of, w.Made, w.Sized = of, true, true
-	w.Quiet = scope != millrace.ScopeRead // a request that announces changes does not read content
+	w.Subject, w.Rendered, w.SizeKnown = of, true, true
+	w.Unrecorded = scope != millrace.ScopeRead // a request that announces changes does not read content
 }
 
 // signing is the number of signatures that are verified concurrently after their responses, and
@@ -79,7 +79,7 @@ const (
 // event counts a response, and records it if the client is a bot. It ignores the owner's own
 // requests.
 func (g *Gateway) event(w *response, r *http.Request) {
-	if w.silent || w.Quiet || g.o.Access.Bots == nil && g.o.Metrics == nil || w.fromNearby(r) {
+	if w.silent || w.Unrecorded || g.o.Access.Bots == nil && g.o.Metrics == nil || w.fromNearby(r) {
 		return
 	}
 	id, wait := w.Identity()
@@ -135,7 +135,7 @@ func by(e *store.Event, id access.Identity) {
 
 // outline returns the event for a response, without the subject.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
-	of := &w.Of
+	of := &w.Subject
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
 	switch {
 	case w.Broken:
@@ -182,11 +182,11 @@ func isSitemap(name string) bool {
 
 // complete adds the subject to an event.
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
-	of, base := &w.Of, g.endpointBase
-	e.Query, e.Cached, e.Size = of.Query, w.Sized && !w.Made, w.Size
+	of, base := &w.Subject, g.endpointBase
+	e.Query, e.Cached, e.Size = of.Query, w.SizeKnown && !w.Rendered, w.Size
 	if e.Protocol == pageProtocol {
 		base, e.Cached = g.base, false
-		if !w.Sized && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
+		if !w.SizeKnown && e.Status == http.StatusOK && w.Header()["Content-Encoding"] == nil {
 			e.Size = e.Bytes
 		}
 	}

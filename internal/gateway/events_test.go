@@ -163,7 +163,7 @@ func TestNoEvents(t *testing.T) {
 	for _, target := range []string{"/healthz", "/readyz", "/dashboard", "/dashboard/x"} {
 		ask(g, "GET", target, "User-Agent", gptBot)
 	}
-	inside, _ := g.Inside()
+	inside, _ := g.OwnHandler()
 	ask(inside, "GET", "/a/llm.json", "User-Agent", gptBot)
 	mark, release := g.OwnRequests()
 	own := http.Header{}

@@ -179,14 +179,14 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 		if o.Service != nil {
 			so.MCP = sites.MCP{Path: "/" + o.ServiceName, Version: o.ServiceVersion, Key: o.ServiceGuarded}
 		}
-		so.Robots = policy.NewRobots(o.Policy, &policy.RobotsOptions{Crawlers: crawlers, Refused: g.guard.Refused(), Lines: o.RobotsLines})
+		so.Robots = policy.NewRobots(o.Policy, &policy.RobotsOptions{Crawlers: crawlers, Refused: g.guard.RefusedBots(), Lines: o.RobotsLines})
 		if g.front != nil {
 			so.Host = http.HandlerFunc(g.front.Pass)
 		}
 		if g.site, err = sites.New(server, so); err != nil {
 			return nil, err
 		}
-		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: g.welcome, Home: g.homeLinks, Signed: g.guard.Signed, Elements: o.Elements, Logger: g.log}
+		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: g.welcome, Home: g.homeLinks, Signed: g.guard.HasSignature, Elements: o.Elements, Logger: g.log}
 		if o.Render && o.Origin == nil && !server.Guarded() {
 			po.Origin = rendered{g}
 		}
@@ -297,8 +297,8 @@ func (g *Gateway) RunBackground(ctx context.Context) {
 	}
 }
 
-// End ends all event streams. Other requests continue.
-func (g *Gateway) End() { g.end() }
+// EndStreams ends all event streams. Other requests continue.
+func (g *Gateway) EndStreams() { g.end() }
 
 // SiteWidePaths returns the paths of the site-wide documents that the site itself lacks, relative
 // to the common base of pages and documents.

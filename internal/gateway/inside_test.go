@@ -11,7 +11,7 @@ import (
 // The owner's own requests are authorized and not counted. Other clients cannot use their key.
 func TestInside(t *testing.T) {
 	g, _, _ := closed(t, newRing(t), Options{Access: access.Options{Rate: 1}}, nil)
-	inside, key := g.Inside()
+	inside, key := g.OwnHandler()
 	ask := func(h http.Handler, key string) int {
 		r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
 		if key != "" {
@@ -33,7 +33,7 @@ func TestInside(t *testing.T) {
 		t.Errorf("another client with the owner's key: %d", got)
 	}
 	open := setup{o: Options{Access: access.Options{Rate: 1}}}.gateway(t)
-	if _, key := open.Inside(); key != "" {
+	if _, key := open.OwnHandler(); key != "" {
 		t.Error("a key is created for a site without keys")
 	}
 }

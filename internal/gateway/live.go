@@ -38,7 +38,7 @@ func (l live) Wait(ctx context.Context, after uint64) (millrace.View, error) {
 		return nil, fmt.Errorf("%w: no edition on this server", millrace.ErrUnavailable)
 	}
 	for {
-		moved := l.g.server.Moved()
+		moved := l.g.server.NextEdition()
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -160,7 +160,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		}
 		return errors.Join(edition.ErrBroken, err)
 	case errors.Is(context.Cause(ctx), access.ErrRevoked):
-		return access.Denied("the key is no longer valid")
+		return access.KeyError("the key is no longer valid")
 	}
 	return err
 }

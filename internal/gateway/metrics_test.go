@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 	ask(g, "GET", "/a/llm.json", "User-Agent", "NewCrawler", "If-None-Match", "*")
 	ask(g, "GET", "/none", "User-Agent", "Mozilla/5.0 Firefox/128.0")
 	ask(g, "GET", "/healthz")
-	inside, _ := g.Inside()
+	inside, _ := g.OwnHandler()
 	ask(inside, "GET", "/none")
 	fromHere(g, "/metrics")
 

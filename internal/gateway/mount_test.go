@@ -25,7 +25,7 @@ func TestHides(t *testing.T) {
 	} {
 		for at, path := range want {
 			g := setup{base: base, pages: pages(), o: Options{Dashboard: http.NotFoundHandler(), DashboardPath: at}}.gateway(t)
-			if got, err := g.Hides(t.Context()); err != nil || got != path {
+			if got, err := g.HiddenPath(t.Context()); err != nil || got != path {
 				t.Errorf("%s of %s: %q %v, want %q", at, base, got, err, path)
 			}
 		}

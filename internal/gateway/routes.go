@@ -75,7 +75,7 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	if !alive && r.URL.Path != "/readyz" || g.front != nil && g.front.InProcess() {
 		return false, nil
 	}
-	if w.Quiet = true; reply.OnlyReads(w, r) {
+	if w.Unrecorded = true; reply.OnlyReads(w, r) {
 		return true, nil
 	}
 	published := g.server == nil || g.server.Current() != nil
@@ -139,7 +139,7 @@ func (g *Gateway) directory(w *response, r *http.Request) (bool, error) {
 	if r.URL.Path != keysPath {
 		return false, nil
 	}
-	w.Of.Protocol = access.SiteProtocol
+	w.Subject.Protocol = access.SiteProtocol
 	g.o.Directory.ServeHTTP(w, r)
 	return true, nil
 }
@@ -155,7 +155,7 @@ func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
 	}
 	text, ok := g.o.Texts[inner.URL.Path]
 	if ok {
-		w.Of.Protocol = access.SiteProtocol
+		w.Subject.Protocol = access.SiteProtocol
 		reply.Text(w, r, http.StatusOK, text)
 	}
 	return ok, nil
@@ -165,12 +165,12 @@ func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
 // terms are public.
 func (g *Gateway) admit(w *response, r *http.Request) (bool, error) {
 	if access.HoldsKey(r.URL.RawQuery) || access.HoldsKey(r.URL.Path) || r.URL.Host != "" && access.HoldsKey(r.RequestURI) {
-		return false, access.ErrInURL
+		return false, access.ErrKeyInURL
 	}
 	if g.isTerms(r) {
 		return false, nil
 	}
-	err := w.Bot()
+	err := w.CheckBot()
 	if err != nil {
 		g.guess(w, r)
 	}
@@ -203,7 +203,7 @@ func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	}
-	w.Of.Protocol = access.SiteProtocol
+	w.Subject.Protocol = access.SiteProtocol
 	return false, nil
 }
 
@@ -219,7 +219,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	// document exists.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {
-		if err := w.Key(); err != nil {
+		if err := w.CheckKey(); err != nil {
 			return false, err
 		}
 	}
@@ -234,7 +234,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	_, _, proto := g.server.RenderError(inner, http.StatusNotFound, nil)
 	if proto != nil && proto.Guarded || proto == nil && hidden {
 		// A client without a key must not learn which documents exist.
-		if err := w.Key(); err != nil {
+		if err := w.CheckKey(); err != nil {
 			return false, err
 		}
 	}
@@ -276,7 +276,7 @@ func (g *Gateway) root(w *response, r *http.Request) (bool, error) {
 	if at != "/" && at != g.base {
 		return false, nil
 	}
-	w.Of.Protocol, w.SitePage = access.SiteProtocol, false
+	w.Subject.Protocol, w.SitePage = access.SiteProtocol, false
 	reply.Redirect(w, r, g.base+"/")
 	return true, nil
 }

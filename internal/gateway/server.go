@@ -79,7 +79,7 @@ func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
 	was := s.now.Swap(newPost(g))
 	was.left.Store(true)
 	was.check()
-	was.g.End()
+	was.g.EndStreams()
 	return was.empty
 }
 
@@ -166,7 +166,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		return fmt.Errorf("serve %s: %w", ln.Addr(), err)
 	case <-ctx.Done():
 	}
-	s.now.Load().g.End()
+	s.now.Load().g.EndStreams()
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.StopTimeout, 1500*time.Millisecond))
 	defer done()
 	if err := server.Shutdown(stop); err != nil {

@@ -19,7 +19,7 @@ func TestWork(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		works := g.guard.Request(httptest.NewRequest(http.MethodGet, "/", nil))
-		if err := works.Turn(); err != nil {
+		if err := works.WaitTurn(); err != nil {
 			t.Fatal(err)
 		}
 		if w := ask(g, "GET", "/p1/llm.json"); w.Code != http.StatusOK {
@@ -37,7 +37,7 @@ func TestWork(t *testing.T) {
 		if code, _ := answered.Load("/none/llm.json"); code != http.StatusNotFound {
 			t.Errorf("a document that does not exist: %v", code)
 		}
-		if q := g.guard.Request(httptest.NewRequest(http.MethodGet, "/", nil)); q.Turn() != nil {
+		if q := g.guard.Request(httptest.NewRequest(http.MethodGet, "/", nil)); q.WaitTurn() != nil {
 			t.Error("a turn was lost")
 		} else {
 			q.Leave()

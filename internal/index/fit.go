@@ -37,9 +37,9 @@ func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	return nil
 }
 
-// Wanted reports whether Fit is worth its cost, which equals that of building the index. It
+// FitNeeded reports whether Fit is worth its cost, which equals that of building the index. It
 // returns true if the index was searched since Open, or has an embedder.
-func (x *Index) Wanted() bool { return x.used.Load() || x.embedder != nil }
+func (x *Index) FitNeeded() bool { return x.used.Load() || x.embedder != nil }
 
 func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	f := &fitting{Index: x}
@@ -261,7 +261,7 @@ func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vecto
 	}
 	texts := make([]string, len(list))
 	for i, t := range list {
-		texts[i] = t.Whole()
+		texts[i] = t.Joined()
 	}
 	got, err := f.embedder.Embed(ctx, false, texts)
 	if err != nil {

@@ -134,7 +134,7 @@ func (x *searching) Details(ids []int64, f func(d search.Detail) error) error {
 			if err := scan(&d.ID, &d.Page, &d.URL, &d.Order, &print, &vector); err != nil {
 				return err
 			}
-			d.Print, d.Vector = uint64(print), search.Vector(vector)
+			d.Fingerprint, d.Vector = uint64(print), search.Vector(vector)
 			return f(d)
 		})
 }

@@ -179,8 +179,8 @@ func (x *searching) Terms(prefix string, f func(term string, n int) bool) error 
 	})
 }
 
-// Shown implements [search.Index].
-func (x *searching) Shown(ctx context.Context, page int64) (bool, error) {
+// IsVisible implements [search.Index].
+func (x *searching) IsVisible(ctx context.Context, page int64) (bool, error) {
 	if cached, ok := x.visible[page]; ok {
 		return cached, nil
 	}

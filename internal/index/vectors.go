@@ -107,7 +107,7 @@ func (x *searching) QueryVector(terms []string) (m search.QueryVector, err error
 			return m, err
 		}
 		m.Vector, _ = model.Vector(terms)
-		m.Weight, m.Half = fittedWeight, fittedHalf
+		m.Weight, m.HalfLength = fittedWeight, fittedHalf
 	case x.question.model != name:
 		m.Note = millrace.Coded("other-model", errors.New("the vectors of the index are from another model; searched by words only"))
 	case x.question.err != nil:

@@ -53,9 +53,9 @@ func learning(t *testing.T, f *fixture) {
 	f.apply(batch...)
 	f.update()
 	q := millrace.Query{Text: "axle hub crank shaft rim", Limit: 1000, PerPage: 1}
-	want(f, "fit is wanted before a search", f.index.Wanted(), false)
+	want(f, "fit is wanted before a search", f.index.FitNeeded(), false)
 	plain := f.ask(f.head(), q)
-	want(f, "fit is wanted after a search", f.index.Wanted(), true)
+	want(f, "fit is wanted after a search", f.index.FitNeeded(), true)
 	done := 0
 	fit := func() {
 		t.Helper()

@@ -105,7 +105,7 @@ func (r *ExtractReport) fields(w *bytes.Buffer) {
 		{"tags", strings.Join(r.Tags, ", ")},
 		{"kind", string(r.Kind)},
 	} {
-		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], Nowhere) {
+		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], UnknownBase) {
 			continue
 		}
 		fmt.Fprintf(w, "%-12s %s", f[0], f[1])

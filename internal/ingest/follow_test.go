@@ -28,7 +28,7 @@ func TestFollowFirstScan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.Expect()
+			o.SetBusy()
 			go run(t, o, site)
 			synctest.Wait()
 			return o

@@ -16,14 +16,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Nowhere is the base URL for a page without an address. Its name never resolves (RFC 6761,
+// UnknownBase is the base URL for a page without an address. Its name never resolves (RFC 6761,
 // section 6.4).
-const Nowhere = "http://page.invalid/"
+const UnknownBase = "http://page.invalid/"
 
 // Input is a page that a user has named.
 type Input struct {
 	Data        []byte
-	URL         string // below [Nowhere] if it is unknown
+	URL         string // below [UnknownBase] if it is unknown
 	ContentType string // "" = unknown
 
 	name string
@@ -71,9 +71,9 @@ func placeholder(name string) string {
 			path = "/" + filepath.Base(dir) + "/"
 		}
 	}
-	u, err := canon.URL(canon.Absolute(Nowhere, path))
+	u, err := canon.URL(canon.Absolute(UnknownBase, path))
 	if err != nil {
-		return Nowhere
+		return UnknownBase
 	}
 	return u
 }
@@ -84,10 +84,10 @@ func (p *Input) Extract(ctx context.Context, rules *extract.Rules) (*extract.Res
 	return res, p.Err(err)
 }
 
-// Err replaces a URL below [Nowhere] in an error by the name that the user gave to the page. It
+// Err replaces a URL below [UnknownBase] in an error by the name that the user gave to the page. It
 // returns nil for nil.
 func (p *Input) Err(err error) error {
-	if err == nil || !strings.HasPrefix(p.URL, Nowhere) {
+	if err == nil || !strings.HasPrefix(p.URL, UnknownBase) {
 		return err
 	}
 	return &inputError{"page " + p.name + ": " + strings.ReplaceAll(err.Error(), "extract "+p.URL+": ", ""), err}

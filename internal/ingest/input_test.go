@@ -22,16 +22,16 @@ func TestReadPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ name, address, url, data string }{
-		{file, "", Nowhere + "mill/", "<h1>The wheel</h1>"},
+		{file, "", UnknownBase + "mill/", "<h1>The wheel</h1>"},
 		{file, "https://mill.example/wheel", "https://mill.example/wheel", "<h1>The wheel</h1>"},
-		{"-", "", Nowhere + "-", "\x7fELF\x00"},
+		{"-", "", UnknownBase + "-", "\x7fELF\x00"},
 	} {
 		p, err := ReadPage(t.Context(), nil, tt.name, tt.address, strings.NewReader("\x7fELF\x00"))
 		if err != nil || p.URL != tt.url || string(p.Data) != tt.data {
 			t.Errorf("%s: %+v, %v", tt.name, p, err)
 			continue
 		}
-		if _, err := p.Extract(t.Context(), nil); tt.name == "-" && (!errors.Is(err, millrace.ErrInvalid) || !strings.HasPrefix(err.Error(), "page -: ") || strings.Contains(err.Error(), Nowhere)) {
+		if _, err := p.Extract(t.Context(), nil); tt.name == "-" && (!errors.Is(err, millrace.ErrInvalid) || !strings.HasPrefix(err.Error(), "page -: ") || strings.Contains(err.Error(), UnknownBase)) {
 			t.Error(err)
 		}
 	}

@@ -79,8 +79,8 @@ type noProgress struct{}
 func (noProgress) Show(int, int) {}
 func (noProgress) End()          {}
 
-// Bar starts to show the progress of a step.
-func (o *Origin) Bar(title string) Progress {
+// StartProgress starts to show the progress of a step.
+func (o *Origin) StartProgress(title string) Progress {
 	if o.Progress == nil {
 		return noProgress{}
 	}
@@ -109,8 +109,8 @@ type Publisher interface {
 // Last returns the last scan that succeeded, or nil if there was none.
 func (o *Origin) Last() *Scan { return o.last.Load() }
 
-// Continue sets the last scan to that of another origin of the same site.
-func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
+// SetLastScan sets the last scan to that of another origin of the same site.
+func (o *Origin) SetLastScan(last *Scan) { o.last.Store(last) }
 
 // Failure returns the newest scan if it failed, else nil.
 func (o *Origin) Failure() *Failure { return o.failure.Load() }
@@ -141,8 +141,8 @@ func (o *Origin) first(ctx context.Context, site store.Site) bool {
 	return err == nil && !was
 }
 
-// Expect makes Busy return true until the source is read.
-func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
+// SetBusy makes Busy return true until the source is read.
+func (o *Origin) SetBusy() { o.busy.Store(o.Source != nil) }
 
 // Intervals between scans.
 const (
@@ -295,8 +295,8 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return src.Original(ctx, ref)
 }
 
-// OnlyText reports whether the source is a folder without HTML pages that can be served unchanged.
-func (o *Origin) OnlyText() bool { return o.way.Folder && o.Files == nil }
+// IsTextOnly reports whether the source is a folder without HTML pages that can be served unchanged.
+func (o *Origin) IsTextOnly() bool { return o.way.Folder && o.Files == nil }
 
 // Live reports whether the pages come over the network.
 func (o *Origin) Live() bool { return o.way.Name != "" && !o.way.Folder }
@@ -329,7 +329,7 @@ func notify(c chan<- struct{}) {
 
 // read reads the whole source.
 func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, error) {
-	bar := o.Bar("reading " + o.Title)
+	bar := o.StartProgress("reading " + o.Title)
 	defer bar.End()
 	mo := &mirror.Options{Logger: o.Logger}
 	if o.way.Progress {
@@ -360,7 +360,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 		return report, err
 	}
 	if src, ok := o.Source.(Originals); ok && !o.tried {
-		if o.tried, err = o.Rules.Try(ctx, o.Logger, site, o.From, src); err != nil {
+		if o.tried, err = o.Rules.Test(ctx, o.Logger, site, o.From, src); err != nil {
 			return report, err
 		}
 	}

@@ -36,8 +36,8 @@ type retirement struct {
 	Unconfirmed int  `json:"unconfirmed,omitempty"` // pages whose deletion is not confirmed yet
 }
 
-// NoneRead returns the error for a source that lists n pages and returned none of them.
-func NoneRead(n int) error {
+// NoPagesError returns the error for a source that lists n pages and returned none of them.
+func NoPagesError(n int) error {
 	return fmt.Errorf("%w: cannot read any of the %d listed pages", millrace.ErrInvalid, n)
 }
 
@@ -49,7 +49,7 @@ func CheckSkipped(ctx context.Context, site store.Site, from string, skipped int
 		return err
 	}
 	_, err := site.Apply(ctx, from, []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}}})
-	return errors.Join(NoneRead(skipped), err)
+	return errors.Join(NoPagesError(skipped), err)
 }
 
 // IsPrimary reports whether a source is the last one that decided which pages a site has.

@@ -39,9 +39,9 @@ const (
 	maxTried = 10
 )
 
-// Try tests the rules on a sample of pages. It warns of rules that remove a whole page, and of
+// Test tests the rules on a sample of pages. It warns of rules that remove a whole page, and of
 // rules that match nothing. It reports whether the sample was large enough.
-func (r Rules) Try(ctx context.Context, log *slog.Logger, site store.Site, from string, src Originals) (tried bool, err error) {
+func (r Rules) Test(ctx context.Context, log *slog.Logger, site store.Site, from string, src Originals) (tried bool, err error) {
 	if len(r.Keep)+len(r.Drop) == 0 {
 		return true, nil
 	}

@@ -32,9 +32,9 @@ func CheckLabel(ctx context.Context, f store.Fleet, label string) error {
 	return fmt.Errorf("label %q: %w: no site has it; millrace sites list shows the labels", label, millrace.ErrNotFound)
 }
 
-// Labelled returns the names of the sites of a store that have a label (see [store.FleetSite])
+// SitesWithLabel returns the names of the sites of a store that have a label (see [store.FleetSite])
 // and a mirror, in order. If no site has the label, it returns ErrNotFound.
-func Labelled(ctx context.Context, st store.Store, label string) (names []string, err error) {
+func SitesWithLabel(ctx context.Context, st store.Store, label string) (names []string, err error) {
 	if err := CheckLabel(ctx, st.Fleet(), label); err != nil {
 		return nil, err
 	}

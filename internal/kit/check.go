@@ -58,13 +58,13 @@ func (s *SiteContext) AddHosts(urls ...string) {
 	}
 }
 
-// Near reports whether a URL is on a host of the site. The checker sends requests to no other
+// HasHost reports whether a URL is on a host of the site. The checker sends requests to no other
 // host, whatever a list names.
-func (s *SiteContext) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
+func (s *SiteContext) HasHost(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
 
-// Loopback reports whether the host of a URL is this machine. Such a URL needs no https,
+// IsLoopback reports whether the host of a URL is this machine. Such a URL needs no https,
 // because the connection does not leave the machine.
-func Loopback(u string) bool {
+func IsLoopback(u string) bool {
 	p, err := url.Parse(u)
 	return err == nil && fetch.IsLoopback(p.Hostname())
 }
@@ -160,8 +160,8 @@ func Short(s string) string {
 	return s
 }
 
-// Shown formats a JSON value for a message.
-func Shown(raw json.RawMessage) string {
+// ShortJSON formats a JSON value for a message.
+func ShortJSON(raw json.RawMessage) string {
 	if raw == nil {
 		return "nothing"
 	}

@@ -16,7 +16,7 @@ type Probe struct {
 	*check.Target
 	URL    string
 	Header http.Header     // header of all requests
-	Was    *check.Response // response to the first request
+	First  *check.Response // response to the first request
 	What   string          // name of the document in findings, such as "list"
 	Tag    string          // ETag of the document; may be empty
 	Other  string          // an ETag that the document does not have
@@ -41,13 +41,13 @@ const (
 // longAgo is a date before the last change of any document.
 const longAgo = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-// Opaque returns the ETag of a response without W/ and quotes.
-func Opaque(r *check.Response) string {
+// OpaqueTag returns the ETag of a response without W/ and quotes.
+func OpaqueTag(r *check.Response) string {
 	return strings.Trim(strings.TrimPrefix(r.Header.Get("ETag"), "W/"), `"`)
 }
 
 // Modified returns the Last-Modified of the document.
-func (p *Probe) Modified() string { return p.Was.Header.Get("Last-Modified") }
+func (p *Probe) Modified() string { return p.First.Header.Get("Last-Modified") }
 
 // ask requests the document with header fields, which are pairs of a name and a value. If a value
 // is "", ask sends no request, and the response is nil.
@@ -63,9 +63,9 @@ func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, err
 	return p.Do(ctx, http.MethodGet, p.URL, h)
 }
 
-// Holds sends a conditional request with the fields. It returns the response if its status is
+// NotModified sends a conditional request with the fields. It returns the response if its status is
 // 304, otherwise nil.
-func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, error) {
+func (p *Probe) NotModified(ctx context.Context, fields ...string) (*check.Response, error) {
 	resp, err := p.ask(ctx, fields...)
 	if resp == nil || resp.Status != http.StatusNotModified {
 		return nil, err
@@ -80,7 +80,7 @@ func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string
 	switch {
 	case resp == nil:
 		return false, err
-	case resp.Status == http.StatusOK && (Opaque(resp) != Opaque(p.Was) ||
+	case resp.Status == http.StatusOK && (OpaqueTag(resp) != OpaqueTag(p.First) ||
 		slices.Contains(fields, modifiedSince) && resp.Header.Get("Last-Modified") != p.Modified()):
 		return false, nil
 	case resp.Status != http.StatusNotModified:
@@ -99,7 +99,7 @@ func (p *Probe) changed(ctx context.Context, fail check.Fail, name, value string
 	if err != nil {
 		return false, err
 	}
-	lost := p.Was.OK() && !resp.OK() || len(p.Was.Body) > 0 && len(resp.Body) == 0 || json.Valid(p.Was.Body) && !json.Valid(resp.Body)
+	lost := p.First.OK() && !resp.OK() || len(p.First.Body) > 0 && len(resp.Body) == 0 || json.Valid(p.First.Body) && !json.Valid(resp.Body)
 	if resp.Status != http.StatusOK || lost {
 		fail(p.URL, resp.StatusText()+" to "+name+": "+value, "200 OK and the "+p.What)
 	}
@@ -119,10 +119,10 @@ func IfModifiedSince(ctx context.Context, p *Probe, fail check.Fail) (bool, erro
 // BothConditions checks that the response to a request with both the tag and the date is 304, if
 // the response to each of them alone is 304.
 func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
-	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
+	if resp, err := p.NotModified(ctx, noneMatch, p.Tag); resp == nil {
 		return false, err
 	}
-	if resp, err := p.Holds(ctx, modifiedSince, p.Modified()); resp == nil {
+	if resp, err := p.NotModified(ctx, modifiedSince, p.Modified()); resp == nil {
 		return false, err
 	}
 	return p.unchanged(ctx, fail, noneMatch, p.Tag, modifiedSince, p.Modified())
@@ -131,7 +131,7 @@ func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error
 // TagForms checks that the response is 304 for each form of If-None-Match that matches the tag.
 func TagForms(forms ...func(p *Probe) string) Condition {
 	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
-		if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
+		if resp, err := p.NotModified(ctx, noneMatch, p.Tag); resp == nil {
 			return false, err
 		}
 		for _, form := range forms {
@@ -172,7 +172,7 @@ func OtherDate(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 
 // Precedence checks that the tag takes precedence over If-Modified-Since.
 func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
-	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
+	if resp, err := p.NotModified(ctx, noneMatch, p.Tag); resp == nil {
 		return false, err
 	}
 	if resp, err := p.ask(ctx, noneMatch, p.Other); err != nil || resp.Status != http.StatusOK {
@@ -205,15 +205,15 @@ func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 // set, otherwise those that the 200 has.
 func NotModifiedFields(all bool, names ...string) Condition {
 	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
-		resp, err := p.Holds(ctx, noneMatch, p.Tag)
+		resp, err := p.NotModified(ctx, noneMatch, p.Tag)
 		if resp == nil {
 			return false, err
 		}
-		if Opaque(resp) != Opaque(p.Was) {
-			fail(p.URL, "304 with ETag: "+resp.Header.Get("ETag"), "ETag: "+p.Was.Header.Get("ETag"))
+		if OpaqueTag(resp) != OpaqueTag(p.First) {
+			fail(p.URL, "304 with ETag: "+resp.Header.Get("ETag"), "ETag: "+p.First.Header.Get("ETag"))
 		}
 		for _, name := range names {
-			if want := p.Was.Header.Get(name); (all || want != "") && resp.Header.Get(name) == "" {
+			if want := p.First.Header.Get(name); (all || want != "") && resp.Header.Get(name) == "" {
 				fail(p.URL, "304 without "+name, strings.TrimSuffix(name+": "+want, ": "))
 			}
 		}

@@ -53,9 +53,9 @@ func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.
 	return body, resp, nil
 }
 
-// Extent returns the ratio of a document's size to the size of its beginning. If it is unknown, the
+// SizeRatio returns the ratio of a document's size to the size of its beginning. If it is unknown, the
 // ratio is 1 and unending is true.
-func Extent(b *fetch.Beginning) (times float64, unending bool) {
+func SizeRatio(b *fetch.Beginning) (times float64, unending bool) {
 	switch {
 	case b.Complete:
 		return 1, false
@@ -65,9 +65,9 @@ func Extent(b *fetch.Beginning) (times float64, unending bool) {
 	return float64(b.Size) / float64(b.Read), false
 }
 
-// Few returns at most three elements of a list to probe: one in the middle, the first
+// ProbeSample returns at most three elements of a list to probe: one in the middle, the first
 // and the last.
-func Few[T any](list []T) []T {
+func ProbeSample[T any](list []T) []T {
 	if n := len(list); n > 0 {
 		return []T{list[n/2], list[0], list[n-1]}[:min(n, 3)]
 	}
@@ -132,7 +132,7 @@ func Varies(h http.Header, field string) bool {
 	return false
 }
 
-// Downgrade reports whether a redirect between two canonical URLs leads from https to http.
-func Downgrade(from, to string) bool {
+// IsDowngrade reports whether a redirect between two canonical URLs leads from https to http.
+func IsDowngrade(from, to string) bool {
 	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")
 }

@@ -94,9 +94,9 @@ func (p *Policy) keep(says *millrace.Policy) {
 	p.read, p.says = p.Options.Now(), says
 }
 
-// Heed returns err if the caller has refused the policy, which ends the stream. Otherwise Heed
-// reports err as a Note, unless the document is absent.
-func (p *Policy) Heed(ctx context.Context, at string, err error) error {
+// NoteOrRefuse returns err if the caller has refused the policy, which ends the stream. Otherwise
+// NoteOrRefuse reports err as a Note, unless the document is absent.
+func (p *Policy) NoteOrRefuse(ctx context.Context, at string, err error) error {
 	_, refused := errors.AsType[RefusedError](err)
 	switch {
 	case err == nil, errors.Is(err, millrace.ErrNotFound) && !refused:

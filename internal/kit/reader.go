@@ -61,8 +61,8 @@ func Value[T any](p *T) (v T) {
 // Now returns the current time in UTC and whole seconds.
 func (r *Reader) Now() time.Time { return r.Options.Now().UTC().Truncate(time.Second) }
 
-// Remembers reports whether a result of discovery from the given time is still valid.
-func (r *Reader) Remembers(found time.Time) bool {
+// IsFresh reports whether a result of discovery from the given time is still valid.
+func (r *Reader) IsFresh(found time.Time) bool {
 	age := r.Now().Sub(found)
 	return !found.IsZero() && age >= 0 && age < DiscoveryAge
 }
@@ -73,8 +73,8 @@ func (r *Reader) Note(rule, url, text string) {
 	r.Options.Note(protocol.Note{Rule: r.Name + "/" + rule, URL: url, Text: text})
 }
 
-// Bad returns a [*millrace.FormatError]. It uses only the section of rule. err may be nil.
-func (r *Reader) Bad(url, rule, reason string, err error) error {
+// FormatError returns a [*millrace.FormatError]. It uses only the section of rule. err may be nil.
+func (r *Reader) FormatError(url, rule, reason string, err error) error {
 	section, _, _ := strings.Cut(rule, "/")
 	return &millrace.FormatError{Protocol: r.Name, URL: url, Section: section, Reason: reason, Err: err}
 }

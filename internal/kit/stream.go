@@ -24,9 +24,9 @@ func Stream(f func(y Yield) error) iter.Seq2[millrace.Change, error] {
 	}
 }
 
-// Give yields a change or, if err is not nil, the error. It returns [ErrStop] if the consumer
+// Send yields a change or, if err is not nil, the error. It returns [ErrStop] if the consumer
 // stops.
-func (y Yield) Give(c millrace.Change, err error) error {
+func (y Yield) Send(c millrace.Change, err error) error {
 	if !y(c, err) {
 		return ErrStop
 	}
@@ -35,7 +35,7 @@ func (y Yield) Give(c millrace.Change, err error) error {
 
 // Checkpoint yields a [Checkpoint].
 func (y Yield) Checkpoint(state any, complete bool, section string) error {
-	return y.Give(Checkpoint(state, complete, section), nil)
+	return y.Send(Checkpoint(state, complete, section), nil)
 }
 
 // Checkpoint returns a checkpoint with the [Cursor] of a state.

@@ -73,7 +73,7 @@ const (
 // Names implements [mcp.Library].
 func (l *Library) Names(ctx context.Context) ([]string, error) {
 	if l.o.Label != "" {
-		return ingest.Labelled(ctx, l.store, l.o.Label)
+		return ingest.SitesWithLabel(ctx, l.store, l.o.Label)
 	}
 	return ingest.SiteNames(ctx, l.store)
 }

@@ -146,10 +146,10 @@ func (r *Report) WriteText(t *terminal.Text) {
 	for i := range r.Hits {
 		h := &r.Hits[i]
 		fmt.Fprintf(t, "%.2f  ", h.Relevance)
-		t.Bold(canon.Line(cmp.Or(h.Title, h.URL)))
+		t.Bold(canon.OneLine(cmp.Or(h.Title, h.URL)))
 		fmt.Fprintf(t, "\n      %s\n", h.URL)
 		if len(h.Headings) > 0 {
-			fmt.Fprintf(t, "      %s\n", canon.Line(strings.Join(h.Headings, " › ")))
+			fmt.Fprintf(t, "      %s\n", canon.OneLine(strings.Join(h.Headings, " › ")))
 		}
 		for _, line := range terminal.Wrap(h.Snippet, h.Marks, 94) {
 			fmt.Fprint(t, "      ")
@@ -170,6 +170,6 @@ func (r *Report) WriteText(t *terminal.Text) {
 		fmt.Fprintf(t, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
 	}
 	if r.Note != "" {
-		fmt.Fprintln(t, canon.Line(r.Note))
+		fmt.Fprintln(t, canon.OneLine(r.Note))
 	}
 }

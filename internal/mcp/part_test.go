@@ -315,7 +315,7 @@ func FuzzClean(f *testing.F) {
 	f.Add("a\x00\x1b[31mb\u202e\U000e0041\xff", 3)
 	f.Fuzz(func(t *testing.T, s string, most int) {
 		for _, got := range []string{canon.Visible(s), line(s), address(s)} {
-			if !utf8.ValidString(got) || strings.IndexFunc(got, canon.Unseen) >= 0 {
+			if !utf8.ValidString(got) || strings.IndexFunc(got, canon.IsInvisible) >= 0 {
 				t.Errorf("%q of %q", got, s)
 			}
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 // line returns untrusted text as one line of limited length.
-func line(s string) string { return cutTo(canon.Line(s), 500) }
+func line(s string) string { return cutTo(canon.OneLine(s), 500) }
 
 // short is like line, for text from a caller.
-func short(s string) string { return cutTo(canon.Line(s), 200) }
+func short(s string) string { return cutTo(canon.OneLine(s), 200) }
 
 // cutTo returns the first characters of a text, with an ellipsis if there are more.
 func cutTo(s string, most int) string {

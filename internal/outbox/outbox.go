@@ -32,13 +32,13 @@ type Outbox struct {
 	// Content returns Event.Content of a page; nil = no content.
 	Content func(p *millrace.Page) string
 	// Terms returns Event.Terms; nil = no terms.
-	Terms func(ctx context.Context) (json.RawMessage, error)
-	Most  int // maximum number of events of one delivery; 0 = 100
-	Bytes int // size in bytes at which a delivery is full; 0 = 256 KiB
+	Terms     func(ctx context.Context) (json.RawMessage, error)
+	MaxEvents int // maximum number of events of one delivery; 0 = 100
+	MaxBytes  int // size in bytes at which a delivery is full; 0 = 256 KiB
 
 	known bool   // last is set
 	last  []byte // the stored value, unless another process has replaced it
-	small int    // how often Most and Bytes are halved, because of ErrTooLarge
+	small int    // how often MaxEvents and MaxBytes are halved, because of ErrTooLarge
 }
 
 // position is the position of a receiver in the log, as stored in State.
@@ -259,7 +259,7 @@ func (t *delivery) all(ctx context.Context, v millrace.View) error {
 // add adds an event. If the pending events fill a delivery, it first delivers
 // them and saves the position before.
 func (t *delivery) add(ctx context.Context, e *Event, before position) error {
-	most, size := max(1, cmp.Or(t.Most, 100)>>t.small), cmp.Or(t.Bytes, 256<<10)>>t.small
+	most, size := max(1, cmp.Or(t.MaxEvents, 100)>>t.small), cmp.Or(t.MaxBytes, 256<<10)>>t.small
 	if len(t.lines) >= most || t.size >= size {
 		if err := t.deliver(ctx, before); err != nil {
 			return err

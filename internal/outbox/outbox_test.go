@@ -212,7 +212,7 @@ func TestCutOff(t *testing.T) {
 	flushes := 0
 	for done := false; !done; flushes++ {
 		r := &receiver{fail: down, after: 3}
-		o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, Most: 4}
+		o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, MaxEvents: 4}
 		_, err := o.Flush(t.Context())
 		if done = err == nil; !done && !errors.Is(err, down) {
 			t.Fatal(err)
@@ -242,12 +242,12 @@ func TestLargeCommit(t *testing.T) {
 	}
 	apply(t, site, batch...)
 	r := &receiver{}
-	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, Most: 20})
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, MaxEvents: 20})
 	if d := cmp.Diff([]int{20, 20, 20, 20, 15}, r.parts); d != "" {
 		t.Error(d)
 	}
 	r = &receiver{}
-	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "by size", Deliver: r.deliver, Bytes: 1000})
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "by size", Deliver: r.deliver, MaxBytes: 1000})
 	if len(r.got) != 95 || len(r.parts) < 10 {
 		t.Errorf("%d events in %d deliveries", len(r.got), len(r.parts))
 	}
@@ -338,7 +338,7 @@ func TestReset(t *testing.T) {
 	site, c := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c=1", "/d=1")
 	r := &receiver{}
-	o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, Most: 2}
+	o := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver, MaxEvents: 2}
 	flush(t, o)
 	apply(t, site, "/b=2", "-/c")
 	c.now = c.now.Add(1000 * time.Hour)

@@ -231,7 +231,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			links := slices.Clone(s.links)
 			for _, u := range s.links[:min(len(s.links), 20)] { // files for parts of the site
-				if strings.HasSuffix(u, ".txt") && s.Near(u) {
+				if strings.HasSuffix(u, ".txt") && s.HasHost(u) {
 					if part, _, err := s.Document(ctx, u); err != nil {
 						return err
 					} else if part != nil {
@@ -322,7 +322,7 @@ func onLinks(f func(r *check.Response, fail func(got, want string))) check.SiteC
 	return func(ctx context.Context, s *site, fail check.Fail) error {
 		applied := false
 		for _, u := range check.Sample(s.Target, s.links) {
-			if !s.Near(u) {
+			if !s.HasHost(u) {
 				continue
 			}
 			resp, err := s.Get(ctx, u)

@@ -155,7 +155,7 @@ func AgentReady() check.Suite {
 			for _, e := range kit.Array(kit.Object(kit.Object(card.Body)["capabilities"])["extensions"]) {
 				if strings.Contains(strings.ToLower(string(e)), "ap2") {
 					if kit.Text(kit.Object(e)["uri"]) == "" {
-						fail(card.URL, kit.Shown(e), "an extension with a uri")
+						fail(card.URL, kit.ShortJSON(e), "an extension with a uri")
 					}
 					return nil
 				}
@@ -222,7 +222,7 @@ func forMCP(path string, wrong func(m map[string]json.RawMessage) string) check.
 			fail(resp.URL, "Content-Type: "+resp.Header.Get("Content-Type"), "application/json")
 		}
 		if want := wrong(kit.Object(resp.Body)); want != "" {
-			fail(resp.URL, kit.Shown(resp.Body), want)
+			fail(resp.URL, kit.ShortJSON(resp.Body), want)
 		}
 		if resp.Header.Get("Access-Control-Allow-Origin") != "*" {
 			fail(resp.URL, "no Access-Control-Allow-Origin: *", "a document that pages of any origin can read")

@@ -108,7 +108,7 @@ func (s *site) see(ctx context.Context) (err error) {
 	}
 	s.mcp = err == nil && stream.Status != http.StatusNotFound && stream.Status < 500 && !weblink.IsHTML(stream.Header)
 	for _, u := range append([]string{s.home.URL}, check.Sample(s.Target, s.listed)...) {
-		if s.Near(u) && !s.visited[u] {
+		if s.HasHost(u) && !s.visited[u] {
 			s.visited[u] = true
 			if err := s.seePage(ctx, u); err != nil {
 				return err
@@ -127,7 +127,7 @@ func (s *site) seeSitemaps(ctx context.Context) error {
 		}
 	}
 	for i := 0; i < len(todo) && i < maxLists; i++ {
-		if !s.Near(todo[i]) {
+		if !s.HasHost(todo[i]) {
 			continue
 		}
 		resp, _, err := s.Document(ctx, todo[i])
@@ -142,7 +142,7 @@ func (s *site) seeSitemaps(ctx context.Context) error {
 			case err != nil:
 			case e.Sitemap:
 				todo = append(todo, e.URL)
-			case s.Near(e.URL) && !slices.Contains(s.listed, e.URL) && len(s.listed) < 1000:
+			case s.HasHost(e.URL) && !slices.Contains(s.listed, e.URL) && len(s.listed) < 1000:
 				s.listed = append(s.listed, e.URL)
 			}
 		}
@@ -169,11 +169,11 @@ func (s *site) seePage(ctx context.Context, u string) error {
 	}
 	names := []string{}
 	for _, l := range kit.Links(resp) {
-		if l.Is("alternate", "text/markdown") && s.Near(l.URL) {
+		if l.Is("alternate", "text/markdown") && s.HasHost(l.URL) {
 			names = append(names, l.URL)
 		}
 	}
-	if at, err := url.Parse(resp.URL); err == nil && s.Near(resp.URL) {
+	if at, err := url.Parse(resp.URL); err == nil && s.HasHost(resp.URL) {
 		at.RawQuery = ""
 		if strings.HasSuffix(at.Path, "/") {
 			at.Path += "index"

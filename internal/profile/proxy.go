@@ -128,7 +128,7 @@ func Proxy() check.Suite {
 				if err != nil {
 					return true, err
 				}
-				if resp.Status == http.StatusOK && kit.Opaque(resp) == kit.Opaque(was) {
+				if resp.Status == http.StatusOK && kit.OpaqueTag(resp) == kit.OpaqueTag(was) {
 					fail(d.url, through(resp, resp.StatusText()+" to If-None-Match: "+was.Header.Get("ETag")+" with Accept-Encoding: "+coding), "304 Not Modified")
 				} else if resp.Status == http.StatusNotModified && resp.Header.Get("ETag") == "" {
 					fail(d.url, through(resp, "304 without ETag"), "ETag: "+was.Header.Get("ETag"))
@@ -259,7 +259,7 @@ func (s *way) see(ctx context.Context) error {
 	}
 	urls := []string{s.At("/llms.txt"), s.At("/.well-known/api-catalog")}
 	for _, l := range kit.Links(home) {
-		if kind := strings.ToLower(l.Type); s.Near(l.URL) && (kind == "text/markdown" || strings.HasSuffix(kind, "json") || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "xml")) && !slices.Contains(urls, l.URL) {
+		if kind := strings.ToLower(l.Type); s.HasHost(l.URL) && (kind == "text/markdown" || strings.HasSuffix(kind, "json") || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "xml")) && !slices.Contains(urls, l.URL) {
 			urls = append(urls, l.URL)
 		}
 	}

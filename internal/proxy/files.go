@@ -150,7 +150,7 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	at := r.URL.EscapedPath()
 	if file := preferred(at); file != "" {
 		if info, err := s.files.Peek(file); err == nil {
-			if done, err := server.Prepared(w, r, q, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
+			if done, err := server.CachedPage(w, r, q, "/"+file, adds.mark, filetree.Version(adds.sum, info, time.Now())); done {
 				return true, err
 			}
 		}

@@ -93,7 +93,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition
 		adds := p.additions(ed, at, inner)
 		if done, err := files.page(w, inner, q, p.server, adds); done || err != nil {
 			if done && adds != nothing {
-				q.Of.Page = p.pagePath(inner, false)
+				q.Subject.Page = p.pagePath(inner, false)
 			}
 			return err
 		}
@@ -123,12 +123,12 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition
 	}
 	origin.ServeHTTP(lw, full)
 	if welcome && inner.URL.Path == "/" {
-		if q.Of.Protocol == "" {
-			q.Of.Protocol = access.SiteProtocol
+		if q.Subject.Protocol == "" {
+			q.Subject.Protocol = access.SiteProtocol
 		}
 		q.SitePage = false
 	} else if lw.adds != nil && lw.adds != nothing {
-		q.Of.Page = p.pagePath(inner, p.front != nil)
+		q.Subject.Page = p.pagePath(inner, p.front != nil)
 	}
 	if err := lw.close(); err != nil {
 		return fmt.Errorf("%w: %w", edition.ErrBroken, err)

@@ -239,10 +239,10 @@ func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 		reply.Error(w, r, reqErr.Status, reqErr)
 		return
 	}
-	end, err := p.slots.Enter(access.ClientAt(access.Sender(r, p.proxies)))
+	end, err := p.slots.Enter(access.ClientAt(access.ClientAddress(r, p.proxies)))
 	if err != nil {
 		passErr := errPassing
-		if errors.Is(err, access.ErrCrowded) {
+		if errors.Is(err, access.ErrTooManyStreams) {
 			passErr = errOpen
 		}
 		w.Header().Set("Retry-After", "5")

@@ -135,7 +135,7 @@ type engine struct {
 func (e *engine) flush(ctx context.Context) (sent bool, err error) {
 	if e.box == nil {
 		box := &outbox.Outbox{
-			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, Most: e.most, Bytes: maxBytes, Deliver: e.deliver,
+			Site: e.pusher.Site, State: e.pusher.State, Name: e.pusher.Name, Receiver: indexNowReceiver + e.url, MaxEvents: e.most, MaxBytes: maxBytes, Deliver: e.deliver,
 		}
 		if err := box.Skip(ctx); err != nil {
 			return false, err

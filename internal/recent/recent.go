@@ -4,9 +4,9 @@ package recent
 
 import "sync"
 
-// Most is the maximum number of names. Callers must work without a value, because it may have been
+// MaxValues is the maximum number of names. Callers must work without a value, because it may have been
 // removed.
-const Most = 4096
+const MaxValues = 4096
 
 // Values maps names to values, such as URLs to validators. The zero value is empty. It is safe for
 // concurrent use.
@@ -24,12 +24,12 @@ func (r *Values) Add(name, value string) {
 	if r.of == nil {
 		r.of = make(map[string]string)
 	}
-	if len(r.ring) < Most {
+	if len(r.ring) < MaxValues {
 		r.ring = append(r.ring, name)
 	} else {
 		delete(r.of, r.ring[r.next])
 		r.ring[r.next] = name
-		r.next = (r.next + 1) % Most
+		r.next = (r.next + 1) % MaxValues
 	}
 	r.of[name] = value
 }

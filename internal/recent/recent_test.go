@@ -7,13 +7,13 @@ import (
 
 func TestValues(t *testing.T) {
 	var r Values
-	for i := range 3 * Most {
+	for i := range 3 * MaxValues {
 		r.Add(fmt.Sprint(i), fmt.Sprint("v", i))
 	}
-	if len(r.of) > Most || len(r.ring) != Most {
+	if len(r.of) > MaxValues || len(r.ring) != MaxValues {
 		t.Errorf("%d names are stored", len(r.of))
 	}
-	last := fmt.Sprint(3*Most - 1)
+	last := fmt.Sprint(3*MaxValues - 1)
 	for range 2 {
 		if v, ok := r.Get(last); !ok || v != "v"+last {
 			t.Errorf("the last value is %q", v)

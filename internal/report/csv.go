@@ -36,7 +36,7 @@ func (r *Report) CSV(w io.Writer) error {
 			d := &s.Rows[i]
 			z := &d.ZeroFetch
 			line := []string{
-				"served", canon.Cell(s.Site), d.Day.Format(time.DateOnly), canon.Cell(d.Bot), canon.Cell(d.Family), canon.Cell(d.Protocol), count(d.Requests),
+				"served", canon.CSVCell(s.Site), d.Day.Format(time.DateOnly), canon.CSVCell(d.Bot), canon.CSVCell(d.Family), canon.CSVCell(d.Protocol), count(d.Requests),
 				count(d.Pages), count(d.Carried), count(d.Measured), count(d.Answered), count(d.NotModified),
 			}
 			line = append(line, figures(&d.Bytes, &d.Tokens, &d.KWh)...)
@@ -46,7 +46,7 @@ func (r *Report) CSV(w io.Writer) error {
 	for _, s := range r.Sites {
 		for _, q := range s.Protocols {
 			v := q.Saved
-			line := []string{"pulled", canon.Cell(s.Site), "", "", "", canon.Cell(q.Protocol), number(v.Requests.Spent), count(v.Pages), "", "", "", count(v.NotModified)}
+			line := []string{"pulled", canon.CSVCell(s.Site), "", "", "", canon.CSVCell(q.Protocol), number(v.Requests.Spent), count(v.Pages), "", "", "", count(v.NotModified)}
 			line = append(line, figures(&v.Bytes, &v.Tokens, &v.KWh)...)
 			_ = out.Write(append(line, "", "", "", "", ""))
 		}

@@ -146,12 +146,12 @@ func (r *logReport) add(l *accesslog.Line) {
 		r.log.Skipped++
 		return
 	}
-	if r.bots.Own(l) {
+	if r.bots.IsOwn(l) {
 		r.log.Own++
 		return
 	}
 	r.log.AllBytes += l.Bytes
-	r.log.Timed = r.log.Timed || l.Took >= 0
+	r.log.Timed = r.log.Timed || l.Duration >= 0
 	bot := r.bots.Of(l.Agent)
 	if bot == nil {
 		r.log.Others++
@@ -161,7 +161,7 @@ func (r *logReport) add(l *accesslog.Line) {
 		return
 	}
 	e := r.bots.Event(l, bot)
-	if bot == bots.Other && accesslog.Millrace(l.Agent) {
+	if bot == bots.Other && accesslog.IsMillrace(l.Agent) {
 		e.Bot = "millrace"
 	}
 	m := r.machine(bot, &e)

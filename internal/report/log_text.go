@@ -69,7 +69,7 @@ func (l *Log) table(w *bytes.Buffer) {
 		if purpose == "" {
 			purpose = "-"
 		}
-		fmt.Fprintf(table, "    %s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s%s\t%s\n", canon.Line(name), identity, purpose, m.Requests, m.Pages, m.NotModified,
+		fmt.Fprintf(table, "    %s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s%s\t%s\n", canon.OneLine(name), identity, purpose, m.Requests, m.Pages, m.NotModified,
 			shareText(savings.Share(m.Unchanged, m.Sent)), humanize.Bytes(m.Bytes), took, m.First.Format(time.DateOnly), m.Last.Format(time.DateOnly))
 	}
 	_ = table.Flush()
@@ -83,7 +83,7 @@ func names(w *bytes.Buffer, title string, list []TopPage) {
 	fmt.Fprintf(w, "  %s\n", title)
 	for i := range list {
 		p := &list[i]
-		fmt.Fprintf(w, "    %s: %s, %s", canon.Line(p.Name), humanize.Quantity(p.Requests, "request"), humanize.Bytes(p.Bytes))
+		fmt.Fprintf(w, "    %s: %s, %s", canon.OneLine(p.Name), humanize.Quantity(p.Requests, "request"), humanize.Bytes(p.Bytes))
 		if p.Unchanged > 0 {
 			fmt.Fprintf(w, ", %d probably unchanged", p.Unchanged)
 		}

@@ -69,7 +69,7 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Label != "" {
-		names, err := ingest.Labelled(ctx, st, o.Label)
+		names, err := ingest.SitesWithLabel(ctx, st, o.Label)
 		if err != nil {
 			return nil, err
 		}

@@ -212,11 +212,11 @@ func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
 		if r.relevance < c.least || r.relevance == 0 {
 			break
 		}
-		if pages[r.Page] >= c.perPage || !c.duplicates && slices.ContainsFunc(chosen, func(k ranked) bool { return Near(k.Print, r.Print) }) {
+		if pages[r.Page] >= c.perPage || !c.duplicates && slices.ContainsFunc(chosen, func(k ranked) bool { return Near(k.Fingerprint, r.Fingerprint) }) {
 			continue
 		}
 		if len(chosen) < c.sure {
-			if visible, err := c.Shown(ctx, r.Page); err != nil {
+			if visible, err := c.IsVisible(ctx, r.Page); err != nil {
 				return nil, err
 			} else if !visible {
 				continue

@@ -29,8 +29,8 @@ type Index interface {
 	Passages(ids []int64, f func(p Passage) error) error
 	// Details calls f with the remaining data of passages for ranking.
 	Details(ids []int64, f func(d Detail) error) error
-	// Shown reports whether the searched view has a page in the indexed version.
-	Shown(ctx context.Context, page int64) (bool, error)
+	// IsVisible reports whether the searched view has a page in the indexed version.
+	IsVisible(ctx context.Context, page int64) (bool, error)
 	// Hit sets the fields of a hit that the index stores, up to Text. It returns the
 	// language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
@@ -44,18 +44,18 @@ type Index interface {
 
 // QueryVector is the vector of a question, and how it affects the ranking.
 type QueryVector struct {
-	Vector Vector  // direction of the question. If nil, passages are ranked by words only.
-	Weight float64 // weight of similarity; that of words is 1
-	Half   int     // number of words of a passage at which its similarity has half that weight
-	Note   error   // why passages are ranked by words only, if the user should know it
+	Vector     Vector  // direction of the question. If nil, passages are ranked by words only.
+	Weight     float64 // weight of similarity; that of words is 1
+	HalfLength int     // number of words of a passage at which its similarity has half that weight
+	Note       error   // why passages are ranked by words only, if the user should know it
 }
 
 // share returns the weight of the similarity of a passage with a number of words.
 func (m QueryVector) share(length int) float64 {
-	if m.Half == 0 {
+	if m.HalfLength == 0 {
 		return m.Weight
 	}
-	return m.Weight * float64(length) / float64(length+m.Half)
+	return m.Weight * float64(length) / float64(length+m.HalfLength)
 }
 
 // Statistics are the statistics of the indexed passages.
@@ -74,12 +74,12 @@ type Passage struct {
 
 // Detail is the remaining data of a passage for ranking.
 type Detail struct {
-	ID     int64
-	Page   int64  // id of the page
-	URL    string // URL of the page, relative to the base
-	Order  int    // position of the passage in the page
-	Print  uint64 // fingerprint of the text; see [Fingerprint]
-	Vector Vector // nil = none
+	ID          int64
+	Page        int64  // id of the page
+	URL         string // URL of the page, relative to the base
+	Order       int    // position of the passage in the page
+	Fingerprint uint64 // fingerprint of the text; see [Fingerprint]
+	Vector      Vector // nil = none
 }
 
 const (

@@ -18,8 +18,8 @@ type Text struct {
 	Text     string
 }
 
-// Whole returns all fields of t as one text, for an embedder.
-func (t Text) Whole() string {
+// Joined returns all fields of t as one text, for an embedder.
+func (t Text) Joined() string {
 	return strings.TrimSpace(strings.Join(append([]string{t.Title}, t.Headings...), "\n") + "\n\n" + t.Text)
 }
 

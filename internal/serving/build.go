@@ -79,7 +79,7 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 		return nil, err
 	}
 	if report.SkippedN > 0 && report.Added+report.Updated+report.Unchanged == 0 {
-		return report, ingest.NoneRead(report.SkippedN)
+		return report, ingest.NoPagesError(report.SkippedN)
 	}
 	if report.UnconfirmedDeletions > 0 {
 		s.log.Warn("many pages are missing in the source; keeping them until the next run confirms this", "pages", report.UnconfirmedDeletions)
@@ -114,7 +114,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *Bu
 	for e := range (&tree.Walker{Root: root, Max: math.MaxInt64, Name: siteFile}).Walk(ctx, ".") {
 		if e.Err != nil {
 			if info, err := root.Stat(e.File); err != nil || !info.Mode().IsRegular() {
-				b.Report.Leave(e.URL, e.Err)
+				b.Report.LeaveOut(e.URL, e.Err)
 				continue
 			}
 		}

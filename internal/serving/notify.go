@@ -54,7 +54,7 @@ type settledEdition struct {
 // of a notification may send its request to any replica. It returns when the context ends.
 func (s *Service) settle(ctx context.Context) {
 	for {
-		moved, view := s.Server.Moved(), s.Server.Current().View
+		moved, view := s.Server.NextEdition(), s.Server.Current().View
 		if s.Replicas.Count() > 1 {
 			select {
 			case <-ctx.Done():
@@ -112,7 +112,7 @@ func (s *Service) status(ctx context.Context) (lines []string) {
 	if n := s.Replicas.Count(); n > 1 {
 		lines = append(lines, fmt.Sprintf("there are %d replicas; each enforces its share of the rate limits", n))
 	}
-	if d := s.Server.Unchecked(); d > edition.FollowTime {
+	if d := s.Server.SinceChecked(); d > edition.FollowTime {
 		lines = append(lines, fmt.Sprintf("the edition may be old: could not check for a newer one for %.1f s", d.Seconds()))
 	}
 	if s.index != nil {

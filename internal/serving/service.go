@@ -124,8 +124,8 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		events.HTMLSizes, events.Leases, events.Logger = o.Site, o.Origin.Store.Leases(), s.log
 		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
 	}
-	o.Origin.Expect()
-	o.Edition.Busy, o.Edition.Alone, o.Edition.Now, o.Edition.Logger = o.Origin.Busy, &s.alone, s.Replicas.Now, s.log
+	o.Origin.SetBusy()
+	o.Edition.SourceBusy, o.Edition.WorkLock, o.Edition.Now, o.Edition.Logger = o.Origin.Busy, &s.alone, s.Replicas.Now, s.log
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
 	s.Server = edition.NewServer(from, s.Protocols, o.Artifacts, &o.Edition)
@@ -147,7 +147,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 			return err
 		}
 	}
-	g.Render = !o.Publisher.Static && o.Origin.OnlyText() && cmp.Or(o.Config.EndpointBase, o.Config.Base) == o.Config.Base
+	g.Render = !o.Publisher.Static && o.Origin.IsTextOnly() && cmp.Or(o.Config.EndpointBase, o.Config.Base) == o.Config.Base
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}

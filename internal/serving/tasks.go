@@ -23,8 +23,8 @@ func (s *Service) updateIndex(ctx context.Context) error {
 	}
 	failing := false
 	for {
-		moved := s.Server.Moved()
-		bar := s.o.Origin.Bar("indexing " + s.o.Origin.Title)
+		moved := s.Server.NextEdition()
+		bar := s.o.Origin.StartProgress("indexing " + s.o.Origin.Title)
 		s.alone.Lock()
 		err := s.index.Update(ctx, s.Server.Current().View, bar.Show)
 		s.alone.Unlock()
@@ -55,7 +55,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 	failing := false
 	for {
 		wait := refit
-		if v := s.Server.Current().View; s.index.Wanted() && v.Site().Seq != seq {
+		if v := s.Server.Current().View; s.index.FitNeeded() && v.Site().Seq != seq {
 			start := time.Now()
 			err := s.index.Update(ctx, v, nil) // also waits for an update in progress
 			if err == nil {

@@ -74,7 +74,7 @@ func (r *Report) Text(w io.Writer) error {
 			fmt.Fprintf(&b, "  and %d more\n", len(r.Hides)-i)
 			break
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", h.URL, canon.Line(h.Reason))
+		fmt.Fprintf(&b, "  %s: %s\n", h.URL, canon.OneLine(h.Reason))
 	}
 	b.WriteString("\nWill be served for every other page:\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -87,7 +87,7 @@ func (r *Report) Text(w io.Writer) error {
 	if len(r.Reasons) > 0 {
 		b.WriteString("\nThe policy contains the rules of the current robots.txt:\n")
 		for _, why := range r.Reasons {
-			fmt.Fprintf(&b, "  %s\n", canon.Line(why))
+			fmt.Fprintf(&b, "  %s\n", canon.OneLine(why))
 		}
 	}
 	fmt.Fprintf(&b, "\nConfiguration written to %s. Check and edit it, then run:\n", r.File)
@@ -115,10 +115,10 @@ func (r *Report) summary(b *strings.Builder) {
 		fmt.Fprintf(b, "%s: probed with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
 	}
 	if r.Generator != "" {
-		fmt.Fprintf(b, "generator: %s\n", canon.Line(r.Generator))
+		fmt.Fprintf(b, "generator: %s\n", canon.OneLine(r.Generator))
 	}
 	if r.Server != "" {
-		fmt.Fprintf(b, "server: %s\n", canon.Line(r.Server))
+		fmt.Fprintf(b, "server: %s\n", canon.OneLine(r.Server))
 	}
 	fmt.Fprintf(b, "source: %s", origins.ByName(r.As).Title)
 	if r.Pages >= 0 {

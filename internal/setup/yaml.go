@@ -16,7 +16,7 @@ import (
 func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
 		"quoted":  config.Quote,
-		"line":    canon.Line,
+		"line":    canon.OneLine,
 		"private": func() bool { return r.private },
 	}).Parse(initYAML)
 	if err != nil {

@@ -70,9 +70,9 @@ func (f *Fleet) Codes() []Code {
 func (s *Summary) WriteText(w io.Writer) {
 	fmt.Fprintf(w, "%s\n  %s, %s received\n", s.Fleet.Text(), humanize.Quantity(s.Requests, "request"), humanize.Bytes(s.Received))
 	for _, c := range s.Codes() {
-		fmt.Fprintf(w, "  failing with %s: %s\n", canon.Line(c.Code), humanize.Quantity(int64(c.Sites), "site"))
+		fmt.Fprintf(w, "  failing with %s: %s\n", canon.OneLine(c.Code), humanize.Quantity(int64(c.Sites), "site"))
 	}
 	for _, h := range s.Worst {
-		fmt.Fprintf(w, "  %s (%s): %s in a row: %s; next pull after %s\n", canon.Line(h.Host), humanize.Quantity(int64(h.Sites), "site"), humanize.Quantity(int64(h.Failures), "failure"), canon.Line(h.Error), h.Until.Format(time.RFC3339))
+		fmt.Fprintf(w, "  %s (%s): %s in a row: %s; next pull after %s\n", canon.OneLine(h.Host), humanize.Quantity(int64(h.Sites), "site"), humanize.Quantity(int64(h.Failures), "failure"), canon.OneLine(h.Error), h.Until.Format(time.RFC3339))
 	}
 }

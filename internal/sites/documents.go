@@ -120,7 +120,7 @@ func (d *Documents) Serves(r, inner *http.Request) bool {
 
 // response returns the writer of a site-wide document.
 func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.Request) *response {
-	q.Of = access.Subject{Protocol: access.SiteProtocol}
+	q.Subject = access.Subject{Protocol: access.SiteProtocol}
 	return &response{ResponseWriter: w, d: d, r: r, q: q}
 }
 
@@ -169,7 +169,7 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 		h.Add("Link", millrace.Link{URL: originOf(w.d.o.EndpointBase) + w.r.URL.EscapedPath(), Rel: "canonical"}.String())
 	}
 	h.Set("Etag", `"`+canon.SHA256Hex(body)[:32]+`"`)
-	w.q.SiteWide(len(body))
+	w.q.SetSiteWide(len(body))
 	w.body = body
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	return true, nil

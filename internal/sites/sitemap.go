@@ -32,7 +32,7 @@ func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (
 		return false, nil
 	}
 	if err != nil { // the protocols' sitemap needs a key, the site's own does not
-		w.q.Of = access.Subject{Protocol: access.SiteProtocol}
+		w.q.Subject = access.Subject{Protocol: access.SiteProtocol}
 		d.o.Origin.ServeHTTP(w.ResponseWriter, r)
 		return true, nil //nolint:nilerr // the site has responded
 	}

@@ -231,7 +231,7 @@ func (b *builder) containers(a attributes, at *spot) (any bool) {
 			at.in[i] = nil
 		}
 		out := at.node()
-		out.Inner = append(out.Inner, n)
+		out.Children = append(out.Children, n)
 		at.in[l] = n
 	}
 	return any

@@ -39,15 +39,15 @@ var levels = [...]struct{ attribute, array string }{
 
 // Node is a container with its contents.
 type Node struct {
-	Level   Level
-	Name    string
-	Values  map[string]string // attributes by name, and texts by key
-	Texts   []Text            // texts whose key is already in Values
-	Fields  []Field
-	Actions []Action
-	Links   []Link
-	Media   []Media
-	Inner   []*Node // containers of any deeper level, in document order
+	Level    Level
+	Name     string
+	Values   map[string]string // attributes by name, and texts by key
+	Texts    []Text            // texts whose key is already in Values
+	Fields   []Field
+	Actions  []Action
+	Links    []Link
+	Media    []Media
+	Children []*Node // containers of any deeper level, in document order
 }
 
 // Text is a text whose key another member already has.
@@ -150,7 +150,7 @@ func (n *Node) object() map[string]any {
 	} else {
 		m["name"] = n.Name
 	}
-	for _, in := range n.Inner {
+	for _, in := range n.Children {
 		array := levels[in.Level].array
 		list, _ := m[array].([]any)
 		m[array] = append(list, in.object())

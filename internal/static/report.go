@@ -9,23 +9,23 @@ import (
 
 // Report is the result of a build.
 type Report struct {
-	Written           int      `json:"written"`            // files that are new or have changed
-	Unchanged         int      `json:"unchanged"`          // files that have not changed
-	Removed           int      `json:"removed"`            // files of the last build that were removed
-	Bytes             int64    `json:"bytes"`              // size of all files
-	Sizes             []Size   `json:"sizes"`              // size of the files by protocol; the site's own files are first
-	WrittenFiles      []string `json:"written_files"`      // names of written files, at most 1000
-	RemovedFiles      []string `json:"removed_files"`      // names of removed files, at most 1000
-	LeftOut           []Left   `json:"left_out"`           // documents without a file, at most 1000
-	LeftOutCount      int      `json:"left_out_count"`     // number of documents without a file
-	Separate          int      `json:"separate"`           // number of documents that a server finds only by an additional rule
-	Rules             int      `json:"header_rules"`       // rules in the _headers file
-	IncompleteHeaders int      `json:"incomplete_headers"` // number of documents for which the _headers file cannot set every field
+	Written           int               `json:"written"`            // files that are new or have changed
+	Unchanged         int               `json:"unchanged"`          // files that have not changed
+	Removed           int               `json:"removed"`            // files of the last build that were removed
+	Bytes             int64             `json:"bytes"`              // size of all files
+	Sizes             []Size            `json:"sizes"`              // size of the files by protocol; the site's own files are first
+	WrittenFiles      []string          `json:"written_files"`      // names of written files, at most 1000
+	RemovedFiles      []string          `json:"removed_files"`      // names of removed files, at most 1000
+	LeftOut           []LeftOutDocument `json:"left_out"`           // documents without a file, at most 1000
+	LeftOutCount      int               `json:"left_out_count"`     // number of documents without a file
+	Separate          int               `json:"separate"`           // number of documents that a server finds only by an additional rule
+	Rules             int               `json:"header_rules"`       // rules in the _headers file
+	IncompleteHeaders int               `json:"incomplete_headers"` // number of documents for which the _headers file cannot set every field
 }
 
 // NewReport returns an empty report.
 func NewReport() Report {
-	return Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []Left{}, Sizes: []Size{}}
+	return Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []LeftOutDocument{}, Sizes: []Size{}}
 }
 
 // Size is the size of the files of a protocol.
@@ -35,8 +35,8 @@ type Size struct {
 	Bytes    int64  `json:"bytes"`              // size of the files
 }
 
-// Left is a path that has no file, or an incomplete one.
-type Left struct {
+// LeftOutDocument is a path that has no file, or an incomplete one.
+type LeftOutDocument struct {
 	Path     string `json:"url"`                // path below the base URL
 	Protocol string `json:"protocol,omitempty"` // protocol of the document; absent for the site's own pages
 	Code     string `json:"code"`               // code of the reason
@@ -53,14 +53,14 @@ func some(names []string, name string) []string {
 	return names
 }
 
-// Leave reports one of the site's own files that the build omits.
-func (r *Report) Leave(path string, err error) {
+// LeaveOut reports one of the site's own files that the build omits.
+func (r *Report) LeaveOut(path string, err error) {
 	r.leave(path, "", millrace.ErrorCode(err), err.Error())
 }
 
 func (r *Report) leave(path, proto, code, reason string) {
 	if r.LeftOutCount++; r.LeftOutCount <= maxNames {
-		r.LeftOut = append(r.LeftOut, Left{path, proto, code, reason})
+		r.LeftOut = append(r.LeftOut, LeftOutDocument{path, proto, code, reason})
 	}
 }
 

@@ -152,7 +152,7 @@ func (g *Step) draw() {
 	if g.bar == nil {
 		g.bar = g.b.add(g.o.Writer.to,
 			mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(canon.Line(g.title)+" ")),
+			mpb.PrependDecorators(decor.Name(canon.OneLine(g.title)+" ")),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.suffix.Load() })),
 		)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Writer writes untrusted text to a terminal, a pipe or a file. It writes the characters of
-// [canon.Unseen] as \uXXXX, an escape of JSON, so values in JSON stay the same. Only bold text and
+// [canon.IsInvisible] as \uXXXX, an escape of JSON, so values in JSON stay the same. Only bold text and
 // progress, which this package writes, contain control sequences.
 type Writer struct {
 	to       io.Writer
@@ -59,7 +59,7 @@ func escape(out, b []byte) (escaped, rest []byte) {
 			return out, b
 		case r == '\r' && b[1] == '\n':
 			out = append(out, '\r')
-		case canon.Unseen(r):
+		case canon.IsInvisible(r):
 			const digits = "0123456789abcdef"
 			for _, u := range utf16.AppendRune(nil, r) {
 				out = append(out, '\\', 'u', digits[u>>12], digits[u>>8&15], digits[u>>4&15], digits[u&15])

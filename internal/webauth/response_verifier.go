@@ -47,8 +47,8 @@ func NewResponseVerifier(client *http.Client) *ResponseVerifier {
 	return &ResponseVerifier{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
 
-// Another returns a verifier with zero counts that shares the cached keys.
-func (s *ResponseVerifier) Another() *ResponseVerifier {
+// WithSharedKeys returns a verifier with zero counts that shares the cached keys.
+func (s *ResponseVerifier) WithSharedKeys() *ResponseVerifier {
 	return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)}
 }
 

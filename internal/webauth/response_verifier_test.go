@@ -94,7 +94,7 @@ func TestResponseVerifier(t *testing.T) {
 	if d := cmp.Diff(VerifyCounts{Verified: 4, Unsigned: 1, Keys: []string{s.key.ID()}}, verifier.Counts()); d != "" || verifier.Err() != nil {
 		t.Errorf("%v (-want +got):\n%s", verifier.Err(), d)
 	}
-	if d := cmp.Diff(VerifyCounts{}, verifier.Another().Counts()); d != "" {
+	if d := cmp.Diff(VerifyCounts{}, verifier.WithSharedKeys().Counts()); d != "" {
 		t.Errorf("a verifier of Another has earlier counts: %s", d)
 	}
 }

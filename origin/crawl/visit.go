@@ -63,7 +63,7 @@ const (
 func (c *Crawl) visit(ctx context.Context, rules *extractionRules, t task, buf *bytes.Buffer) *result {
 	r := &result{task: t, rules: rules}
 	err := c.fetch(ctx, r, buf)
-	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
+	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.Interrupted() && ctx.Err() == nil {
 		*r = result{task: t, rules: rules}
 		err = c.fetch(ctx, r, buf) // most incomplete responses succeed the second time
 	}

@@ -183,7 +183,7 @@ func (s *siteContext) samplePages(ctx context.Context) error {
 	var open []*seenEntry
 	seen := map[string]bool{}
 	for _, e := range s.list.entries {
-		if e.open() && e.url != "" && !seen[e.url] && s.Near(e.url) && s.allows(e.url) && !s.Target.OnOtherServer(e.url) {
+		if e.open() && e.url != "" && !seen[e.url] && s.HasHost(e.url) && s.allows(e.url) && !s.Target.OnOtherServer(e.url) {
 			seen[e.url] = true
 			open = append(open, e)
 		}

@@ -37,21 +37,21 @@ func checkContentType(_ context.Context, s *siteContext, fail check.Fail) error 
 func checkVersionMember(l *seenList, fail check.Fail) {
 	raw := l.fields["arc_sitemap_version"]
 	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.SplitN(v, ".", 2)[0] != majorVersion) {
-		fail(l.url, "arc_sitemap_version: "+kit.Shown(raw), `"`+version+`"`)
+		fail(l.url, "arc_sitemap_version: "+kit.ShortJSON(raw), `"`+version+`"`)
 	}
 }
 
 func checkSite(l *seenList, fail check.Fail) {
 	raw := l.fields["site"]
 	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || !isURI(v)) {
-		fail(l.url, "site: "+kit.Shown(raw), "an absolute URI")
+		fail(l.url, "site: "+kit.ShortJSON(raw), "an absolute URI")
 	}
 }
 
 func checkGenerated(l *seenList, fail check.Fail) {
 	raw := l.fields["generated_at"]
 	if v, ok := check.JSONText(raw); string(raw) != "null" && (!ok || !isDateTime(v)) {
-		fail(l.url, "generated_at: "+kit.Shown(raw), "a date-time, such as 2025-11-09T08:00:00Z")
+		fail(l.url, "generated_at: "+kit.ShortJSON(raw), "a date-time, such as 2025-11-09T08:00:00Z")
 	}
 }
 
@@ -59,7 +59,7 @@ func checkPages(l *seenList, fail check.Fail) {
 	raw := l.fields["pages"]
 	var list []json.RawMessage
 	if string(raw) != "null" && json.Unmarshal(raw, &list) != nil {
-		fail(l.url, "pages: "+kit.Shown(raw), "an array of objects")
+		fail(l.url, "pages: "+kit.ShortJSON(raw), "an array of objects")
 	}
 	for _, at := range l.strange {
 		fail(l.url, at, "an object with url and ai_indexable")
@@ -114,7 +114,7 @@ func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	if m.is.OK(raw) {
 		return "", "", true
 	}
-	return m.name + ": " + kit.Shown(raw), m.is.Want, true
+	return m.name + ": " + kit.ShortJSON(raw), m.is.Want, true
 }
 
 // checkHas returns a check that requires a member in the entries for which about returns true, or
@@ -152,7 +152,7 @@ func checkSameSite(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, e := range s.list.entries {
 		if u := e.text("url"); isURI(u) {
 			about = true
-			if e.url == "" || !s.Near(e.url) {
+			if e.url == "" || !s.HasHost(e.url) {
 				fail(s.list.url, e.at+"/url: "+kit.Short(u), "a page of "+s.Target.Root())
 			}
 		}
@@ -272,16 +272,16 @@ func checkPII(e *seenEntry) (got, want string, about bool) {
 func checkRate(l *seenList, fail check.Fail) {
 	raw := l.fields["crawl_rate"]
 	if s, ok := check.JSONText(raw); string(raw) != "null" && !ok {
-		fail(l.url, "crawl_rate: "+kit.Shown(raw), `a rate, such as "1/s"`)
+		fail(l.url, "crawl_rate: "+kit.ShortJSON(raw), `a rate, such as "1/s"`)
 	} else if _, is := parseRate(s); ok && !is {
-		fail(l.url, "crawl_rate: "+kit.Shown(raw), `a rate, such as "1/s"`)
+		fail(l.url, "crawl_rate: "+kit.ShortJSON(raw), `a rate, such as "1/s"`)
 	}
 }
 
 func checkContact(l *seenList, fail check.Fail) {
 	raw := l.fields["ai-crawl-contact"]
 	if s, ok := check.JSONText(raw); string(raw) != "null" && (!ok || strings.TrimSpace(s) == "") {
-		fail(l.url, "ai-crawl-contact: "+kit.Shown(raw), "a contact address")
+		fail(l.url, "ai-crawl-contact: "+kit.ShortJSON(raw), "a contact address")
 	}
 }
 

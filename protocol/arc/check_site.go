@@ -124,7 +124,7 @@ func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 		fail(s.At("/robots.txt"), "no Sitemap line for the list", "Sitemap: "+s.list.url)
 	}
 	for _, u := range s.named[:min(len(s.named), maxListURLs)] {
-		if !s.Near(u) {
+		if !s.HasHost(u) {
 			continue
 		}
 		if l, why, err := s.fetchList(ctx, u); err != nil {
@@ -149,7 +149,7 @@ func askProbe(f kit.Condition) siteCheck {
 			return nil
 		}
 		return []*kit.Probe{{
-			Target: s.Target, URL: s.list.url, Was: s.list.resp, What: "list",
+			Target: s.Target, URL: s.list.url, First: s.list.resp, What: "list",
 			Tag: s.list.resp.Header.Get("ETag"), Other: `"millrace-check-another-tag"`,
 		}}
 	}, f)
@@ -237,7 +237,7 @@ func checkRobotsTxt(_ context.Context, s *siteContext, fail check.Fail) error {
 	}
 	list := strings.TrimPrefix(s.list.url, canon.Origin(s.Target.Root()))
 	for _, e := range s.list.entries {
-		if e.open() && e.url != "" && s.Near(e.url) && !s.allows(e.url) && !s.robots.Overruled(strings.TrimPrefix(e.url, canon.Origin(e.url)), list) {
+		if e.open() && e.url != "" && s.HasHost(e.url) && !s.allows(e.url) && !s.robots.Overruled(strings.TrimPrefix(e.url, canon.Origin(e.url)), list) {
 			fail(s.list.url, e.at+": "+e.url+" may be indexed, but robots.txt disallows it", "an entry that agrees with robots.txt")
 		}
 	}

@@ -99,7 +99,7 @@ func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sens
 // description, else its summary, else the beginning of its text.
 func summaryOf(p *millrace.Page, declared string) string {
 	for _, s := range []string{declared, p.Description, p.Summary} {
-		if s = cutSpace(s); s != "" && !canon.HasMail(s) {
+		if s = cutSpace(s); s != "" && !canon.HasEmail(s) {
 			return s
 		}
 	}

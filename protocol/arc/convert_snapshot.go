@@ -156,7 +156,7 @@ func beginning(blocks []millrace.Block) string {
 			}
 		case millrace.CodeBlock:
 		default:
-			if s := sentences(millrace.Text(blocks[i : i+1])); s != "" && !canon.HasMail(s) {
+			if s := sentences(millrace.Text(blocks[i : i+1])); s != "" && !canon.HasEmail(s) {
 				return s
 			}
 		}

@@ -107,7 +107,7 @@ func (r *run) robotsURLs(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonFirst(kit.Sitemaps(robots, r.Root, func(u string) bool { return isListName(u) && !kit.Downgrade(r.Root, u) })), nil
+	return jsonFirst(kit.Sitemaps(robots, r.Root, func(u string) bool { return isListName(u) && !kit.IsDowngrade(r.Root, u) })), nil
 }
 
 // isListName reports whether a sitemap in robots.txt is an ARC sitemap. Other sitemaps are XML or
@@ -154,7 +154,7 @@ func (r *run) homeURLs(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for _, at := range pointers(page, base) {
-		if !slices.Contains(out, at) && !kit.Downgrade(r.Root, at) {
+		if !slices.Contains(out, at) && !kit.IsDowngrade(r.Root, at) {
 			out = append(out, at)
 		}
 	}

@@ -128,7 +128,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 		l.made = t // generated_at may be at the end of the list
 	}
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
-	more, unending := kit.Extent(b)
+	more, unending := kit.SizeRatio(b)
 	l.unending, l.guessed = unending, !b.Complete && !unending
 	l.pages, l.withoutSnapshot = int(more*float64(l.pages)), int(more*float64(l.withoutSnapshot))
 	return l, nil

@@ -103,10 +103,10 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	}
 	r.is.Root = r.Root
 	now := r.Now()
-	if !r.Remembers(r.is.Found) {
+	if !r.IsFresh(r.is.Found) {
 		r.is.Found, r.is.NoDeltas = now, false
 		_, err := r.Policy(ctx)
-		if err = r.policy.Heed(ctx, r.policy.URLs[0], err); err != nil {
+		if err = r.policy.NoteOrRefuse(ctx, r.policy.URLs[0], err); err != nil {
 			return err
 		}
 	}

@@ -224,7 +224,7 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 			if c, err := canon.URL(u); err == nil {
 				u = c
 			}
-			stop = r.Give(millrace.Change{}, &millrace.SkipError{URL: u, Err: at(bad, f.URL, i)})
+			stop = r.Send(millrace.Change{}, &millrace.SkipError{URL: u, Err: at(bad, f.URL, i)})
 			return stop == nil
 		}
 		stop = r.take(ctx, f, e, delta)
@@ -275,20 +275,20 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	ref := millrace.Ref{URL: e.URL}
 	switch {
 	case why != nil && delta:
-		return r.Give(millrace.Change{Kind: millrace.Delete, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
+		return r.Send(millrace.Change{Kind: millrace.Delete, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
 	case why != nil:
-		return r.Give(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
+		return r.Send(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
 		// The version of the page includes this state, which the list does not contain. Page adds
 		// it.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
-		return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
+		return r.Send(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
 	}
 	p := e.page()
 	ref.Version = e.version()
 	p.Version = ref.Version
-	return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified}, nil)
+	return r.Send(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified}, nil)
 }
 
 // version identifies the state of the page: it changes with the checksum and the date. If the list

@@ -96,10 +96,10 @@ func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	defer resp.Body.Close()
 	final, err := canon.URL(resp.Request.URL.String())
 	if err != nil || canon.Origin(final) != canon.Origin(page) && canon.Origin(final) != canon.Origin(r.Root) {
-		return fail(r.Bad(page, "E.4", "redirects to another origin: "+canon.Origin(final), err))
+		return fail(r.FormatError(page, "E.4", "redirects to another origin: "+canon.Origin(final), err))
 	}
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
-		return fail(r.Bad(page, "E.5", "304 for an unconditional request", nil))
+		return fail(r.FormatError(page, "E.5", "304 for an unconditional request", nil))
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		return fail(fmt.Errorf("%s: page: %w", Name, err))

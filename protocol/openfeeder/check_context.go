@@ -136,7 +136,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	}
 	bad := s.feed.locate(base, ref)
 	s.AddHosts(at)
-	if bad != nil || !s.Near(s.feed.Endpoint) {
+	if bad != nil || !s.HasHost(s.feed.Endpoint) {
 		return nil //nolint:nilerr // a rule reports it, and the checker requests no other site
 	}
 	if s.index, err = s.ask(ctx); err != nil {
@@ -174,7 +174,7 @@ func (s *siteContext) linkedDiscovery(ctx context.Context) (*siteResponse, error
 	s.AddHosts(root.resp.URL)
 	named := targets(kit.HeadOf(root.resp))
 	for _, target := range named[:min(len(named), maxPointers)] {
-		if !s.Near(target) {
+		if !s.HasHost(target) {
 			continue
 		}
 		a, err := s.get(ctx, target)
@@ -219,7 +219,7 @@ func (s *siteContext) sample(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if target, err = canon.Resolve(at, kit.Text(it["document"])); err != nil || it["document"] == nil || !s.Near(target) {
+			if target, err = canon.Resolve(at, kit.Text(it["document"])); err != nil || it["document"] == nil || !s.HasHost(target) {
 				continue // a static feed does not contain the URL of the document
 			}
 		}

@@ -39,7 +39,7 @@ func isDateTime(s string) bool { return len(s) > len(time.DateOnly) && !parseTim
 // checkMember reports a finding if a member is not of the kind k.
 func checkMember(k kit.Kind, u string, o object, fail check.Fail, where string, path ...string) {
 	if raw := o.at(path...); !k.OK(raw) {
-		fail(u, where+strings.Join(path, ".")+": "+kit.Shown(raw), k.Want)
+		fail(u, where+strings.Join(path, ".")+": "+kit.ShortJSON(raw), k.Want)
 	}
 }
 

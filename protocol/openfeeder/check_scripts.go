@@ -55,7 +55,7 @@ var invisible = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</s
 // shows reports whether a page of the site shows the markup as visible text. It ignores line
 // breaks and code highlighting.
 func (s *siteContext) shows(ctx context.Context, pageURL, markup string) (bool, error) {
-	if !s.Near(pageURL) {
+	if !s.HasHost(pageURL) {
 		return false, nil // request no other site
 	}
 	p, err := s.get(ctx, pageURL)

@@ -19,7 +19,7 @@ const (
 // contains no e-mail addresses.
 func summaryOf(p *millrace.Page) string {
 	for _, s := range []string{p.Summary, p.Description} {
-		if s = summarise(s); s != "" && !canon.HasMail(s) {
+		if s = summarise(s); s != "" && !canon.HasEmail(s) {
 			return s
 		}
 	}

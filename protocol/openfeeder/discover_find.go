@@ -108,7 +108,7 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
 	}
-	if kit.Downgrade(f.Home, f.Endpoint) {
+	if kit.IsDowngrade(f.Home, f.Endpoint) {
 		if !kit.SameOrigin(f.Alias, f.Endpoint) {
 			return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "http URL on an https site", Err: millrace.ErrForbidden}
 		}
@@ -177,7 +177,7 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	for _, u := range found {
 		switch {
 		case slices.Contains(out, u) || len(out) == maxPointers:
-		case kit.Downgrade(r.Root, u):
+		case kit.IsDowngrade(r.Root, u):
 			r.Note("reader/https", u, "skipped http URL on an https site")
 		default:
 			out = append(out, u)

@@ -171,7 +171,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 	var got int64
 	var sum protocol.Cost
 	var first error
-	for _, it := range kit.Few(l.items) {
+	for _, it := range kit.ProbeSample(l.items) {
 		parts := 0
 		cost, err := l.spent(func() (err error) {
 			parts, err = get(&it)

@@ -130,7 +130,7 @@ func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yie
 		return nil, now, err
 	}
 	run.is = run.was
-	if !r.Remembers(run.was.Found) {
+	if !r.IsFresh(run.was.Found) {
 		f, err := r.discover(ctx)
 		if err != nil {
 			return nil, now, err
@@ -268,7 +268,7 @@ func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return r.Give(c, err)
+	return r.Send(c, err)
 }
 
 // urlOf resolves the URL of a page in the feed.

@@ -137,7 +137,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	head, body, err := r.get(ctx, target, etag)
 	if err != nil {
 		if head != nil && head.status == http.StatusNotModified && etag == "" {
-			return nil, "", r.Bad(target, "3.2", "304 for an unconditional request", nil)
+			return nil, "", r.FormatError(target, "3.2", "304 for an unconditional request", nil)
 		}
 		return nil, "", fmt.Errorf("%s: page: %w", Name, err)
 	}
@@ -173,7 +173,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 func (r *reader) checkURL(f feed, is, asked string) (string, error) {
 	u, err := f.url(r.Root, is)
 	if err != nil {
-		return "", errors.Join(r.Bad(asked, "3.2", "url does not belong to the site", nil), err)
+		return "", errors.Join(r.FormatError(asked, "3.2", "url does not belong to the site", nil), err)
 	}
 	if plainURL(u) == plainURL(asked) {
 		return u, nil
@@ -181,7 +181,7 @@ func (r *reader) checkURL(f feed, is, asked string) (string, error) {
 	if targetOf(u) == targetOf(asked) {
 		return asked, nil // both origins of the feed are allowed
 	}
-	return "", r.Bad(asked, "3.2", "the response contains another page: "+kit.Short(u), nil)
+	return "", r.FormatError(asked, "3.2", "the response contains another page: "+kit.Short(u), nil)
 }
 
 func plainURL(u string) string {

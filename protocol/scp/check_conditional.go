@@ -17,14 +17,14 @@ func askProbes(all bool, f kit.Condition) siteCheck {
 		if !all && c != s.smallest() {
 			return false, nil
 		}
-		return f(ctx, &kit.Probe{Target: s.Target, URL: c.ref.url, Header: c.header, Was: c.resp, What: "file", Tag: c.resp.Header.Get("ETag"), Other: otherTag}, fail)
+		return f(ctx, &kit.Probe{Target: s.Target, URL: c.ref.url, Header: c.header, First: c.resp, What: "file", Tag: c.resp.Header.Get("ETag"), Other: otherTag}, fail)
 	})
 }
 
 // checkPrecedence checks the files for which both conditions are true. Another rule checks the
 // other files.
 func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, error) {
-	if resp, err := p.Holds(ctx, "If-None-Match", p.Tag, "If-Modified-Since", p.Modified()); resp == nil {
+	if resp, err := p.NotModified(ctx, "If-None-Match", p.Tag, "If-Modified-Since", p.Modified()); resp == nil {
 		return false, err
 	}
 	return kit.Precedence(ctx, p, fail)

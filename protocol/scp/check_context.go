@@ -110,7 +110,7 @@ func (s *siteContext) findSitemap(ctx context.Context) error {
 			return nil
 		}
 		for _, u := range children {
-			if c.depth+1 < maxSitemapDepth && s.Near(u) {
+			if c.depth+1 < maxSitemapDepth && s.HasHost(u) {
 				todo = append(todo, candidate{u, c.depth + 1})
 			}
 		}

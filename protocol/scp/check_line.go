@@ -76,7 +76,7 @@ func (b *examination) page(number int64, u string, modified time.Time) {
 	if len(b.public) < maxPublic {
 		b.public = append(b.public, strings.Clone(u))
 	}
-	if !b.Near(u) {
+	if !b.HasHost(u) {
 		b.note("page/site", at, "a page of "+b.Root())
 	}
 	if modified.IsZero() {

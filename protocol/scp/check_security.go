@@ -13,7 +13,7 @@ import (
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, r := range s.refs {
-		if r.url == "" || kit.Loopback(r.url) {
+		if r.url == "" || kit.IsLoopback(r.url) {
 			continue
 		}
 		some = true
@@ -22,7 +22,7 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 		}
 	}
 	for _, f := range s.files {
-		if f.err == nil && strings.HasPrefix(f.ref.url, "https:") && !f.resp.TLS && !kit.Loopback(f.ref.url) {
+		if f.err == nil && strings.HasPrefix(f.ref.url, "https:") && !f.resp.TLS && !kit.IsLoopback(f.ref.url) {
 			fail(f.ref.url, "a redirect to "+f.resp.URL, "https")
 		}
 	}
@@ -30,7 +30,7 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 }
 
 func checkSitemapHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
-	if kit.Loopback(s.list.resp.URL) {
+	if kit.IsLoopback(s.list.resp.URL) {
 		return check.ErrNotApplicable
 	}
 	if !s.list.resp.TLS {
@@ -47,7 +47,7 @@ func checkAccess(ctx context.Context, s *siteContext, fail check.Fail) error {
 			continue
 		}
 		for _, u := range check.Sample(s.Target, f.public) {
-			if !s.Near(u) {
+			if !s.HasHost(u) {
 				continue
 			}
 			resp, err := s.Get(ctx, u)

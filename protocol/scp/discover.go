@@ -117,7 +117,7 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 		return nil, ctx.Err()
 	}
 	urls = kit.Sitemaps(robots, r.Root, func(u string) bool {
-		down := kit.Downgrade(r.Root, u)
+		down := kit.IsDowngrade(r.Root, u)
 		if down {
 			r.Note("security/sitemap-https", u, "skipped http sitemap of an https site")
 		}
@@ -169,7 +169,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			return nil, nil, err
 		}
 		reader.after++
-		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !kit.Downgrade(r.Root, u) {
+		if u, bad := canon.Resolve(final, e.URL); e.Sitemap && bad == nil && len(children) < maxChildren && !kit.IsDowngrade(r.Root, u) {
 			children = append(children, u)
 		}
 	}

@@ -138,7 +138,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	switch {
 	case err != nil || e.Attr["url"] == "":
 		return bad("url", "sitemap/url", cmp.Or(err, errEmpty))
-	case kit.Downgrade(r.Root, u):
+	case kit.IsDowngrade(r.Root, u):
 		return bad("url", "security/https", errors.New("http URL on an https site"))
 	case !r.allowed(u):
 		return fmt.Errorf("%s: %w", hostOf(u), errHost)

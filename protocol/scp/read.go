@@ -231,7 +231,7 @@ func remote(ctx context.Context, err error) error {
 func (r *run) mark(c cursor, complete bool, section string) error {
 	m := kit.Checkpoint(c, complete, section)
 	m.Time = r.generated
-	return r.Give(m, nil)
+	return r.Send(m, nil)
 }
 
 // get requests a canonical URL. Its result includes the URL after redirects.

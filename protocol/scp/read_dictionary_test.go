@@ -141,7 +141,7 @@ func TestReadDictionary(t *testing.T) {
 		t.Error(got, asked, c.Stats().BodyBytes)
 	}
 	f.expectNotes(t)
-	if len(held.index.Held) != 1 || !held.index.Refused.IsZero() {
+	if len(held.index.Dictionaries) != 1 || !held.index.Refused.IsZero() {
 		t.Errorf("%+v", held.index)
 	}
 }

@@ -210,7 +210,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 				Kind: millrace.Put, Ref: millrace.Ref{URL: p.URL, Version: p.Version, Section: section}, Page: p, Newer: newer, Time: p.Modified,
 			}
 		}
-		if err := r.Give(change, err); err != nil {
+		if err := r.Send(change, err); err != nil {
 			return err
 		}
 	}

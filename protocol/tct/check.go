@@ -46,7 +46,7 @@ func askProbes(f kit.Condition) siteRule {
 				if tag != "" {
 					tag = `"` + tag + `"` // even if it is malformed, which another rule reports
 				}
-				out = append(out, &kit.Probe{Target: s.Target, URL: p.MURL, Was: p.Resp, What: "JSON", Tag: tag, Other: otherTag})
+				out = append(out, &kit.Probe{Target: s.Target, URL: p.MURL, First: p.Resp, What: "JSON", Tag: tag, Other: otherTag})
 			}
 		}
 		return out

@@ -20,7 +20,7 @@ import (
 // checkVersion checks the version of a list.
 func checkVersion(l *seenList, fail check.Fail) {
 	if raw, want := l.Fields["version"], strconv.Itoa(l.d.ListVersion); string(raw) != want {
-		fail(l.URL, "version: "+kit.Shown(raw), "the integer "+want)
+		fail(l.URL, "version: "+kit.ShortJSON(raw), "the integer "+want)
 	}
 }
 
@@ -37,14 +37,14 @@ func checkPageProfile(p *seenPage, fail check.Fail) bool {
 
 func checkProfile(u string, fields map[string]json.RawMessage, fail check.Fail) {
 	if s, ok := check.JSONText(fields["profile"]); !ok || s == "" {
-		fail(u, "profile: "+kit.Shown(fields["profile"]), `a string, such as "tct-1"`)
+		fail(u, "profile: "+kit.ShortJSON(fields["profile"]), `a string, such as "tct-1"`)
 	}
 }
 
 // checkItems checks that a list has items, and that they are objects.
 func checkItems(l *seenList, fail check.Fail) {
 	if l.Items == nil {
-		fail(l.URL, "items: "+kit.Shown(l.Fields["items"]), "an array of objects")
+		fail(l.URL, "items: "+kit.ShortJSON(l.Fields["items"]), "an array of objects")
 	}
 	for i, raw := range l.Items {
 		if l.Item(i).Fields == nil {
@@ -57,7 +57,7 @@ func checkItems(l *seenList, fail check.Fail) {
 func checkCURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	err := s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if _, err := canon.URL(it.CURL); err != nil {
-			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, kit.Shown(it.Fields["cUrl"])), "an absolute http or https URL")
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, kit.ShortJSON(it.Fields["cUrl"])), "an absolute http or https URL")
 		}
 	})
 	for _, p := range s.Pages {
@@ -71,8 +71,8 @@ func checkCURL(_ context.Context, s *siteContext, fail check.Fail) error {
 // checkMURL checks the M-URLs of items.
 func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.OnItems(func(l *seenList, i int, it *seenItem) {
-		if m, err := canon.URL(it.MURL); err != nil || !s.Near(m) {
-			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, kit.Shown(it.Fields["mUrl"])), "an absolute http or https URL of the site")
+		if m, err := canon.URL(it.MURL); err != nil || !s.HasHost(m) {
+			fail(l.URL, fmt.Sprintf("items/%d/mUrl: %s", i, kit.ShortJSON(it.Fields["mUrl"])), "an absolute http or https URL of the site")
 		}
 	}); err != nil {
 		return err
@@ -126,8 +126,8 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 		if err != nil {
 			return true, err
 		}
-		if now != nil && !strings.EqualFold(now.Tag, kit.Opaque(page)) {
-			fail(p.MURL, s.d.TagMember+" of the item: "+now.Tag, kit.Opaque(page))
+		if now != nil && !strings.EqualFold(now.Tag, kit.OpaqueTag(page)) {
+			fail(p.MURL, s.d.TagMember+" of the item: "+now.Tag, kit.OpaqueTag(page))
 		}
 		return true, nil
 	})
@@ -291,7 +291,7 @@ func checkCanonicalURL(p *seenPage, fail check.Fail) bool {
 	}
 	field := p.FieldURL()
 	if other := p.Disputed(); field == "" || field != p.CURL && (other == field || other == "") {
-		fail(p.MURL, "canonical_url: "+kit.Shown(p.Fields["canonical_url"]), p.CURL)
+		fail(p.MURL, "canonical_url: "+kit.ShortJSON(p.Fields["canonical_url"]), p.CURL)
 	}
 	return true
 }
@@ -303,7 +303,7 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 			return false
 		}
 		if _, ok := check.JSONText(p.Fields[name]); !ok {
-			fail(p.MURL, name+": "+kit.Shown(p.Fields[name]), "a string")
+			fail(p.MURL, name+": "+kit.ShortJSON(p.Fields[name]), "a string")
 		}
 		return true
 	}
@@ -338,7 +338,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 	return func(l *seenList, fail check.Fail) {
 		l.Each(func(i int, it *seenItem) {
 			if raw, there := it.Fields[l.d.TagMember]; (there || !optional) && !form.Is(it.Tag) {
-				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, l.d.TagMember, kit.Shown(raw)), form.Want)
+				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, l.d.TagMember, kit.ShortJSON(raw)), form.Want)
 			}
 		})
 	}
@@ -348,7 +348,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if p.Fields != nil && !form.Is(p.Hash) {
-			fail(p.MURL, "hash: "+kit.Shown(p.Fields["hash"]), form.Want)
+			fail(p.MURL, "hash: "+kit.ShortJSON(p.Fields["hash"]), form.Want)
 		}
 		return p.Fields != nil
 	}

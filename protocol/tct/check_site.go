@@ -117,7 +117,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 	}
 	var near []string
 	for _, l := range append(kit.Links(s.Home), kit.Links(here)...) {
-		if l.Is("index", "") && s.Near(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
+		if l.Is("index", "") && s.HasHost(l.URL) && !slices.Contains(index, l.URL) && !slices.Contains(near, l.URL) {
 			near = append(near, l.URL)
 		}
 	}
@@ -225,7 +225,7 @@ func (s *siteContext) samplePages(ctx context.Context) {
 	}
 	for _, raw := range check.Sample(s.Target, all) {
 		it := s.d.item(raw)
-		if m, err := canon.URL(it.MURL); err == nil && s.Near(m) {
+		if m, err := canon.URL(it.MURL); err == nil && s.HasHost(m) {
 			p := &seenPage{MURL: m, Item: it}
 			p.fetch(ctx, s.Target)
 			if p.CURL, err = canon.URL(it.CURL); err != nil && p.OK() {
@@ -240,7 +240,7 @@ func (s *siteContext) samplePages(ctx context.Context) {
 func (s *siteContext) addAlternates(ctx context.Context, page *check.Response) {
 	n := 0
 	for _, l := range kit.Links(page) {
-		if !l.Is("alternate", mediaType) || !s.Near(l.URL) {
+		if !l.Is("alternate", mediaType) || !s.HasHost(l.URL) {
 			continue
 		}
 		if n++; n > maxAlternates {
@@ -268,7 +268,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.Resp, p.Err = t.Get(ctx, p.MURL); !p.OK() {
 		return
 	}
-	p.Tag, p.Body = kit.Opaque(p.Resp), kit.TrimBOM(p.Resp.Body)
+	p.Tag, p.Body = kit.OpaqueTag(p.Resp), kit.TrimBOM(p.Resp.Body)
 	p.Fields = kit.Object(p.Body)
 	p.Hash = kit.Text(p.Fields["hash"])
 }
@@ -278,7 +278,7 @@ func (p *seenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
 // Page returns the response for the page's C-URL, or nil if the C-URL is on another host.
 func (s *siteContext) Page(ctx context.Context, p *seenPage) (*check.Response, error) {
-	if !s.Near(p.CURL) {
+	if !s.HasHost(p.CURL) {
 		return nil, nil
 	}
 	return s.Get(ctx, p.CURL)

@@ -120,7 +120,7 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 	if err != nil && (b.Complete || n == 0 || isOtherDocument(err)) {
 		return p.r.listError(at, err)
 	}
-	times, unending := kit.Extent(b)
+	times, unending := kit.SizeRatio(b)
 	p.unending, p.guessed = p.unending || unending, p.guessed || !b.Complete && !unending
 	p.Entry = cmp.Or(p.Entry, at)
 	p.Lists++
@@ -140,7 +140,7 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 func (p *siteProbe) sample(ctx context.Context) error {
 	var first error
 	var size int64
-	for _, it := range kit.Few(p.items) {
+	for _, it := range kit.ProbeSample(p.items) {
 		b, tag, err := p.fetch(ctx, it.MURL)
 		if err == nil && b.Complete {
 			var d *document

@@ -102,7 +102,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 	if err != nil {
 		return err
 	}
-	if to := describedBy(s); resp == nil && len(to) > 0 && s.Near(to[0]) {
+	if to := describedBy(s); resp == nil && len(to) > 0 && s.HasHost(to[0]) {
 		if resp, err = s.Get(ctx, to[0]); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 			raw = in[inner] // without the object, no member can be valid
 		}
 		if k := policyKinds[name]; (raw != nil || name == "profile") && !k.OK(raw) {
-			fail(resp.URL, name+": "+kit.Shown(raw), k.Want)
+			fail(resp.URL, name+": "+kit.ShortJSON(raw), k.Want)
 		}
 	}
 	return nil

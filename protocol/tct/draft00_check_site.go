@@ -197,7 +197,7 @@ func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error
 		if !strings.Contains(murl, "?") {
 			murl += query
 		}
-		if asked[murl] || len(asked) == maxArchives || !s.Near(murl) {
+		if asked[murl] || len(asked) == maxArchives || !s.HasHost(murl) {
 			continue
 		}
 		asked[murl] = true

@@ -44,7 +44,7 @@ func isJSON(resp *http.Response) bool {
 // begin reads the policy before anything else (7.3).
 func begin(ctx context.Context, r *tctReader) error {
 	_, err := r.policy.Get(ctx)
-	return r.policy.Heed(ctx, r.Root, err)
+	return r.policy.NoteOrRefuse(ctx, r.Root, err)
 }
 
 // described reads the policy to which a list links (7.3), if the usual URL has no policy.
@@ -62,7 +62,7 @@ func described(ctx context.Context, r *tctReader, resp *http.Response) error {
 		}
 		if errors.Is(err, millrace.ErrNotFound) {
 			r.Note("reader/policy", l.URL, "policy linked from the list not found: "+err.Error())
-		} else if err := r.policy.Heed(ctx, l.URL, err); err != nil {
+		} else if err := r.policy.NoteOrRefuse(ctx, l.URL, err); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,9 @@ func steady(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 }
 
 // sameTag reports whether two responses have the same tag.
-func sameTag(a, b *check.Response) bool { return kit.Opaque(a) != "" && kit.Opaque(a) == kit.Opaque(b) }
+func sameTag(a, b *check.Response) bool {
+	return kit.OpaqueTag(a) != "" && kit.OpaqueTag(a) == kit.OpaqueTag(b)
+}
 
 func checkNoRandomness(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if ok, err := steady(ctx, s, p); !ok {
@@ -128,7 +130,7 @@ func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail c
 		return false, err
 	}
 	for _, resp := range []*check.Response{second, worded} {
-		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && kit.Opaque(resp) != p.Tag {
+		if resp.OK() && bytes.Equal(resp.Body, p.Resp.Body) && kit.OpaqueTag(resp) != p.Tag {
 			fail(p.MURL, "ETag: "+resp.Header.Get("ETag")+", then, for the same body", "ETag: "+p.Resp.Header.Get("ETag"))
 			break
 		}

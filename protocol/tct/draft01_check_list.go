@@ -43,7 +43,7 @@ func checkListVary(l *seenList, fail check.Fail)         { varies(l.URL, l.Resp,
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {
-		if kit.Loopback(u) {
+		if kit.IsLoopback(u) {
 			return
 		}
 		some = true

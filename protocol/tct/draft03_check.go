@@ -184,7 +184,7 @@ func checkAnswerUTF8(a *answer, fail check.Fail) bool {
 func checkProfile03(want string) func(a *answer, fail check.Fail) bool {
 	return func(a *answer, fail check.Fail) bool {
 		if got := kit.Text(a.Fields["profile"]); a.Fields != nil && got != want {
-			fail(a.URL, "profile: "+kit.Shown(a.Fields["profile"]), want)
+			fail(a.URL, "profile: "+kit.ShortJSON(a.Fields["profile"]), want)
 		}
 		return a.Fields != nil
 	}
@@ -399,11 +399,11 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
 	again := func() (*check.Response, error) { return s.DoUncached(ctx, http.MethodGet, a.URL, nil) }
 	second, err := again()
-	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && kit.Opaque(second) == kit.Opaque(a.Resp) {
+	if err != nil || !second.OK() || bytes.Equal(second.Body, a.Resp.Body) && kit.OpaqueTag(second) == kit.OpaqueTag(a.Resp) {
 		return err == nil, err
 	}
 	third, err := again()
-	if err != nil || bytes.Equal(third.Body, second.Body) && kit.Opaque(third) == kit.Opaque(second) {
+	if err != nil || bytes.Equal(third.Body, second.Body) && kit.OpaqueTag(third) == kit.OpaqueTag(second) {
 		return false, err // the document may have changed once
 	}
 	got, want := difference(second.Body, a.Resp.Body)
@@ -416,7 +416,7 @@ func checkMember(name string, form *regexp.Regexp, want string) func(p *seenPage
 	return func(p *seenPage, fail check.Fail) bool {
 		raw, there := p.Fields[name]
 		if there && !form.MatchString(kit.Text(p.Fields[name])) {
-			fail(p.MURL, name+": "+kit.Shown(raw), want)
+			fail(p.MURL, name+": "+kit.ShortJSON(raw), want)
 		}
 		return there
 	}

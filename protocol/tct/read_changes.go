@@ -50,7 +50,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 	defer func() { closeAll(files) }()
 	now, is := r.Now(), was
 	var complete bool
-	for remembered := r.Remembers(was.Found); ; remembered = false {
+	for remembered := r.IsFresh(was.Found); ; remembered = false {
 		if !remembered && r.d.PolicyPath != "" {
 			if err := begin(ctx, r); err != nil {
 				return err

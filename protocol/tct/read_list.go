@@ -136,13 +136,13 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yie
 			err = r.d.FormatError(err, "", at)
 		}
 		if err == nil && again(it.CURL) {
-			err = r.Bad("", at, "duplicate page; using the first item", nil)
+			err = r.FormatError("", at, "duplicate page; using the first item", nil)
 		}
 		if err != nil {
-			stop = y.Give(millrace.Change{}, skip(f.URL, i, it, err))
+			stop = y.Send(millrace.Change{}, skip(f.URL, i, it, err))
 		} else {
 			r.listed.Add(it.MURL, it.Version())
-			stop = y.Give(millrace.Change{Kind: millrace.Put, Time: parseTime(string(cmp.Or(it.Modified, it.LastModified))), Ref: millrace.Ref{
+			stop = y.Send(millrace.Change{Kind: millrace.Put, Time: parseTime(string(cmp.Or(it.Modified, it.LastModified))), Ref: millrace.Ref{
 				URL: it.CURL, Version: it.Version(), Location: it.MURL, Section: of,
 			}}, nil)
 		}

@@ -49,7 +49,7 @@ func (r *tctReader) checkHandshake(ctx context.Context, have millrace.Ref) error
 		return fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
 	}
 	if !slices.Contains(links, murl) {
-		return r.Bad(have.URL, r.d.RuleNames.Alternate, "the HTML of the page does not link to "+murl, nil)
+		return r.FormatError(have.URL, r.d.RuleNames.Alternate, "the HTML of the page does not link to "+murl, nil)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Pa
 	}
 	err = fmt.Errorf("%s: %s has no link to a JSON alternate: %w", r.d.Name, have.URL, millrace.ErrNotFound)
 	for i, target := range links[:min(len(links), maxAlternates)] {
-		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.RuleNames.Alternate, "not on the origin of its page", nil)
+		p, e := (*millrace.Page)(nil), r.FormatError(target, r.d.RuleNames.Alternate, "not on the origin of its page", nil)
 		if canon.Origin(target) == canon.Origin(final) {
 			p, e = r.machine(ctx, target, have.Version, have.URL, final)
 		}
@@ -124,11 +124,11 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	defer resp.Body.Close()
 	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
-		return nil, r.Bad(murl, r.d.RuleNames.Parity, "redirects to another origin: "+canon.Origin(final), nil)
+		return nil, r.FormatError(murl, r.d.RuleNames.Parity, "redirects to another origin: "+canon.Origin(final), nil)
 	}
 	if resp.StatusCode == http.StatusNotModified {
 		if version == "" {
-			return nil, r.Bad(murl, r.d.RuleNames.NotModified, "304 for an unconditional request", nil)
+			return nil, r.FormatError(murl, r.d.RuleNames.NotModified, "304 for an unconditional request", nil)
 		}
 		r.parity(murl, version)
 	}
@@ -155,7 +155,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	holds := r.d.Holds == nil || r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
 		// The document was found by a link, and not in a list of this draft.
-		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "document of another draft", nil)
+		return nil, r.FormatError(murl, r.d.RuleNames.CanonicalURL, "document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
 	if !confirmed && fields.Get("Cache-Control") == "" {
@@ -176,7 +176,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	rules := &r.d.RuleNames
 	curl, err := canon.URL(d.CanonicalURL)
 	if err != nil {
-		return nil, r.Bad(murl, rules.CanonicalURL, "canonical_url", err)
+		return nil, r.FormatError(murl, rules.CanonicalURL, "canonical_url", err)
 	}
 	if err := r.checkTarget(murl, "canonical_url", curl, curls); err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (r *tctReader) checkTarget(murl, what, to string, curls []string) error {
 	}
 	switch best {
 	case otherURL:
-		return r.Bad(murl, r.d.RuleNames.CanonicalLink, fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
+		return r.FormatError(murl, r.d.RuleNames.CanonicalLink, fmt.Sprintf("%s leads to %s, not to %s", what, to, curls[0]), nil)
 	case nearURL:
 		r.Note(r.d.RuleNames.CanonicalLink, murl, fmt.Sprintf("%s is %s, the page is %s", what, to, curls[0]))
 	}

@@ -46,7 +46,7 @@ func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
 		for rel, raw := range set {
 			if rel == "anchor" {
 				if _, ok := check.JSONText(set[rel]); !ok {
-					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/anchor: %s", i, kit.Shown(raw)), "a string")
+					fail(c.resp.URL, fmt.Sprintf("/linkset/%d/anchor: %s", i, kit.ShortJSON(raw)), "a string")
 				}
 				continue
 			}
@@ -54,7 +54,7 @@ func checkCatalogLinks(c *seenCatalog, fail check.Fail) {
 				Href *string `json:"href"`
 			}
 			if json.Unmarshal(raw, &targets) != nil || len(targets) == 0 {
-				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, kit.Short(rel), kit.Shown(raw)), "an array of objects")
+				fail(c.resp.URL, fmt.Sprintf("/linkset/%d/%s: %s", i, kit.Short(rel), kit.ShortJSON(raw)), "an array of objects")
 				continue
 			}
 			for _, t := range targets {

@@ -78,7 +78,7 @@ func (s *siteContext) run(ctx context.Context) error {
 // place, document returns nil.
 func (s *siteContext) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, u)
-	if resp == nil || weblink.IsHTML(resp.Header) || !s.Near(resp.URL) {
+	if resp == nil || weblink.IsHTML(resp.Header) || !s.HasHost(resp.URL) {
 		return nil, err
 	}
 	return resp, nil
@@ -120,7 +120,7 @@ func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	}
 	for i := 0; i < len(todo) && i < maxCheckedLists; i++ {
 		n := todo[i]
-		if !s.Near(n.url) || slices.ContainsFunc(s.named, func(o namedSitemap) bool { return o.url == n.url }) {
+		if !s.HasHost(n.url) || slices.ContainsFunc(s.named, func(o namedSitemap) bool { return o.url == n.url }) {
 			continue
 		}
 		resp, err := s.Target.Get(ctx, n.url)
@@ -147,7 +147,7 @@ func (s *siteContext) seeSitemaps(ctx context.Context) error {
 func (s *siteContext) seeFeeds(ctx context.Context) error {
 	for _, l := range kit.Links(s.root) {
 		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
-		if !atom && !json || !s.Near(l.URL) {
+		if !atom && !json || !s.HasHost(l.URL) {
 			continue
 		}
 		resp, err := s.document(ctx, l.URL)
@@ -178,7 +178,7 @@ func (s *siteContext) seePages(ctx context.Context) error {
 	var all []string
 	for _, m := range s.sitemaps {
 		for _, u := range m.pages() {
-			if abs, err := canon.URL(u); err == nil && s.Near(abs) {
+			if abs, err := canon.URL(u); err == nil && s.HasHost(abs) {
 				all = append(all, abs)
 			}
 		}
@@ -216,12 +216,12 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
 		s.failed = append(s.failed, resp)
 		return nil, nil //nolint:nilnil // a rule reports this
-	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.Near(resp.URL), !weblink.IsHTML(resp.Header):
+	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.HasHost(resp.URL), !weblink.IsHTML(resp.Header):
 		return nil, nil //nolint:nilnil,nilerr // no rule can check this
 	}
 	p := &seenPage{url: resp.URL, html: resp, links: kit.Links(resp), accept: http.Header{"Accept": {"text/markdown"}}}
 	for _, l := range p.links {
-		if p.linkedURL == "" && s.Near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
+		if p.linkedURL == "" && s.HasHost(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
 			p.linkedURL = l.URL
 		}
 	}

@@ -40,7 +40,7 @@ func checkJSONFeedVersion(j *seenJSONFeed, fail check.Fail) {
 	switch v := kit.Text(j.fields["version"]); v {
 	case "https://jsonfeed.org/version/1", "https://jsonfeed.org/version/1.1":
 	default:
-		fail(j.resp.URL, "version: "+kit.Shown(j.fields["version"]), "https://jsonfeed.org/version/1.1")
+		fail(j.resp.URL, "version: "+kit.ShortJSON(j.fields["version"]), "https://jsonfeed.org/version/1.1")
 	}
 }
 
@@ -49,7 +49,7 @@ func checkJSONFeedTitle(j *seenJSONFeed, fail check.Fail) {
 		return
 	}
 	if _, ok := check.JSONText(j.fields["title"]); !ok {
-		fail(j.resp.URL, "title: "+kit.Shown(j.fields["title"]), "a string")
+		fail(j.resp.URL, "title: "+kit.ShortJSON(j.fields["title"]), "a string")
 	}
 }
 
@@ -59,7 +59,7 @@ func checkJSONFeedItems(j *seenJSONFeed, fail check.Fail) {
 	}
 	items := kit.Array(j.fields["items"])
 	if items == nil {
-		fail(j.resp.URL, "items: "+kit.Shown(j.fields["items"]), "an array")
+		fail(j.resp.URL, "items: "+kit.ShortJSON(j.fields["items"]), "an array")
 	} else if len(items) != len(j.items) {
 		fail(j.resp.URL, fmt.Sprintf("%d items that are not objects", len(items)-len(j.items)), "objects")
 	}
@@ -72,7 +72,7 @@ func checkJSONFeedURL(j *seenJSONFeed, fail check.Fail) {
 	at, ok := check.JSONText(j.fields["feed_url"])
 	got, err := canon.URL(at)
 	if want, bad := canon.URL(j.resp.URL); !ok || err != nil || bad == nil && got != want {
-		fail(j.resp.URL, "feed_url: "+kit.Shown(j.fields["feed_url"]), j.resp.URL)
+		fail(j.resp.URL, "feed_url: "+kit.ShortJSON(j.fields["feed_url"]), j.resp.URL)
 	}
 }
 
@@ -82,7 +82,7 @@ func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
 		id, ok := check.JSONText(it["id"])
 		switch {
 		case !ok || id == "":
-			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, kit.Shown(it["id"])), "a string")
+			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, kit.ShortJSON(it["id"])), "a string")
 		case seen[id]:
 			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: duplicate %s", i, kit.Short(id)), "a unique id")
 		}
@@ -106,7 +106,7 @@ func checkJSONItemDate(j *seenJSONFeed, fail check.Fail) {
 				continue
 			}
 			if s, ok := check.JSONText(it[name]); !ok || !isDate(s) {
-				fail(j.resp.URL, fmt.Sprintf("/items/%d/%s: %s", i, name, kit.Shown(it[name])), "a time such as 2026-01-02T03:04:05Z")
+				fail(j.resp.URL, fmt.Sprintf("/items/%d/%s: %s", i, name, kit.ShortJSON(it[name])), "a time such as 2026-01-02T03:04:05Z")
 			}
 		}
 	}

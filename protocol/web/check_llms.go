@@ -69,7 +69,7 @@ func checkLLMsLinks(ctx context.Context, s *siteContext, fail check.Fail) error 
 			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s", l.Line, kit.Short(l.URL)), "the URL of a document")
 			continue
 		}
-		if !s.Near(u) {
+		if !s.HasHost(u) {
 			continue
 		}
 		resp, err := s.Target.Get(ctx, u)

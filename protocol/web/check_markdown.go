@@ -137,7 +137,7 @@ func askForms(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) (out []*kit.Probe) {
 		for _, page := range s.pages {
 			for _, r := range page.forms() {
-				p := &kit.Probe{Target: s.Target, URL: r.URL, Was: r, Tag: r.Header.Get("ETag")}
+				p := &kit.Probe{Target: s.Target, URL: r.URL, First: r, Tag: r.Header.Get("ETag")}
 				if r == page.own {
 					p.Header = page.accept
 				}

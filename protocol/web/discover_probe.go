@@ -128,7 +128,7 @@ func (l *siteProbe) probeList(ctx context.Context, u string, depth int) error {
 	if err != nil && (b.Complete || pages == 0 && len(children) == 0) {
 		return fmt.Errorf("%s: sitemap %s: %w", Name, u, err)
 	}
-	times, unending := kit.Extent(b)
+	times, unending := kit.SizeRatio(b)
 	size := float64(max(b.Size, b.Read))
 	l.unending, l.guessed = l.unending || unending, l.guessed || !b.Complete && !unending
 	l.lists, l.pages, l.bytes = l.lists+1, l.pages+times*float64(pages), l.bytes+size
@@ -190,7 +190,7 @@ func (l *siteProbe) some() (pages []string) {
 			pages = append(pages, u)
 		}
 	}
-	return kit.Few(pages)
+	return kit.ProbeSample(pages)
 }
 
 // sample fetches a few pages. If none of them has Markdown, the error is ErrNotFound.

@@ -50,7 +50,7 @@ func cleanLine(s string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case canon.Unseen(r), r == '\u00AD', r == '\uFFFE', r == '\uFFFF':
+		case canon.IsInvisible(r), r == '\u00AD', r == '\uFFFE', r == '\uFFFF':
 			return -1
 		}
 		return r

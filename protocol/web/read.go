@@ -121,7 +121,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	now := r.Now()
 	r.is, r.saved = r.was, r.was
 	r.is.Root = r.Root
-	remembered := r.Remembers(r.was.Found)
+	remembered := r.IsFresh(r.was.Found)
 	r.restore(r.was.Way, r.was.Also)
 	if remembered {
 		r.named = r.was.roots()
@@ -187,7 +187,7 @@ func (r *run) put(u, section, state string, at time.Time) error {
 	if state != "" {
 		r.listed.Add(u, state)
 	}
-	return r.Give(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}, nil)
+	return r.Send(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}, nil)
 }
 
 // own returns the URL of a listed page. If the page belongs to another site, it returns false.

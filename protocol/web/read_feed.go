@@ -148,7 +148,7 @@ func (r *run) putUnseen() error {
 		if _, ok := r.feed.seen[e.URL]; ok || r.feed.named[e.URL] {
 			continue
 		}
-		if err := r.Give(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil); err != nil {
+		if err := r.Send(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil); err != nil {
 			return err
 		}
 	}
@@ -287,7 +287,7 @@ func (r *run) catchUp(ctx context.Context) error {
 		if t, again := there[e.URL]; again && !t.Before(e.Updated) {
 			continue
 		}
-		if err := r.Give(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil); err != nil {
+		if err := r.Send(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: e.URL}, Time: e.Updated}, nil); err != nil {
 			return err
 		}
 	}

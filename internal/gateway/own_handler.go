@@ -8,10 +8,10 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Inside returns a handler for the owner's own requests in this process. They do not count against
+// OwnHandler returns a handler for the owner's own requests in this process. They do not count against
 // rate limits. If the site needs keys, key is a private key with the scope read, which is valid as
 // long as the gateway exists. Otherwise, key is "".
-func (g *Gateway) Inside() (h http.Handler, key string) {
+func (g *Gateway) OwnHandler() (h http.Handler, key string) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.answer(w, r, true)
 	}), g.guard.OwnKey()
@@ -21,7 +21,7 @@ func (g *Gateway) Inside() (h http.Handler, key string) {
 const ownerField = "Millrace-Owner"
 
 // OwnRequests returns a function that adds a mark to the header of requests over the network. Until
-// release is called, marked requests are treated like those of Inside. Keep that time short,
+// release is called, marked requests are treated like those of OwnHandler. Keep that time short,
 // because intermediate servers can read the mark.
 func (g *Gateway) OwnRequests() (mark func(http.Header), release func()) {
 	token := rand.Text()
