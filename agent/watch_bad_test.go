@@ -71,6 +71,47 @@ func TestFleetBadHosts(t *testing.T) {
 	})
 }
 
+// A Retry-After of a single page applies to all sites of its host, and to all workers.
+func TestFleetRetryAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 2, 0, 5*time.Minute, nil)
+		defer f.net.Close()
+		const wait = 40 * time.Minute
+		var refused time.Time
+		var refusals int
+		f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Host != fleetnet.Name(0) {
+				return false
+			}
+			if early := wait - time.Since(refused); early > 0 {
+				t.Errorf("%s is requested %s too early", r.URL, early)
+			}
+			if r.URL.Path != "/p9/llm.json" {
+				return false
+			}
+			refused = time.Now()
+			refusals++
+			w.Header().Set("Retry-After", fmt.Sprint(wait.Seconds()))
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		if _, _, err := f.store.Fleet().Put(t.Context(), withoutErrors([]store.FleetSite{{URL: f.net.URL(0) + "folder/"}})); err != nil {
+			t.Fatal(err)
+		}
+		stops := []func(){f.start(&worker{}), f.start(&worker{})}
+		time.Sleep(4 * time.Hour)
+		for _, stop := range stops {
+			stop()
+		}
+		f.tasks.Wait()
+		if refusals < 3 {
+			t.Errorf("%d responses with Retry-After", refusals)
+		}
+		f.checkSite(1)
+	})
+}
+
 // A slow site that redirects to another machine does not keep the other sites of that machine from
 // being pulled.
 func TestFleetSlowVisitor(t *testing.T) {

@@ -131,10 +131,6 @@ func (s faultyFleet) Done(ctx context.Context, l store.Lease, site string, r sto
 	return s.w.work(s.w.pass, func() error { return s.Fleet.Done(ctx, l, site, r) })
 }
 
-func (s faultyFleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
-	return s.w.work(s.w.pass, func() error { return s.Fleet.Defer(ctx, host, until, why) })
-}
-
 func (s faultyFleet) Hint(ctx context.Context, site string) error {
 	return s.w.work(s.w.pass, func() error { return s.Fleet.Hint(ctx, site) })
 }

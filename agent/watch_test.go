@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store/memory"
 )
 
@@ -46,10 +45,10 @@ func TestWatchGap(t *testing.T) {
 	}
 	now := time.Now()
 	again := now.Add(5 * time.Hour)
-	if got := nextAllowed(&Report{ContinueAfter: &again}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(again) {
+	if got := nextAllowed(&Report{ContinueAfter: &again}, time.Hour, now); !got.Equal(again) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
-	if got := nextAllowed(&Report{}, &fetch.StatusError{RetryAfter: time.Hour}, now); !got.Equal(now.Add(time.Hour)) {
+	if got := nextAllowed(&Report{}, time.Hour, now); !got.Equal(now.Add(time.Hour)) {
 		t.Errorf("asked for %s", got.Sub(now))
 	}
 }

@@ -240,7 +240,8 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
 	delay, gap := w.gap(ctx, t, root, r)
-	l.NotBefore, l.Gap = nextAllowed(r, r.Err, l.Ended), gap
+	asked := w.a.shared.RetryAfter(t.Site.Host) // also by a page that the pull could do without
+	l.NotBefore, l.Gap = nextAllowed(r, max(asked, fetch.RetryAfter(r.Err)), l.Ended), gap
 	again := t.record.Failures > 0
 	down := l.Failed && errors.Is(r.Err, millrace.ErrUnavailable) && r.Added+r.Updated+r.Unchanged == 0
 	if down {
@@ -249,9 +250,9 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 	t.result, t.record = t.after(rules, l, r, event)
 	t.result.Delay = max(delay, w.a.o.Delay)
 	if down { // the other sites of the host would fail as well
-		if err := w.fleet.Defer(ctx, t.Site.Host, t.result.Due, r.Code); err != nil {
-			return err
-		}
+		t.result.Until = t.result.Due
+	} else if asked > 0 {
+		t.result.Until = l.Ended.Add(asked)
 	}
 	log := w.a.o.Logger.With("site", r.Site, "next_pull", t.record.Due(l.Ended).Round(time.Second))
 	switch {
@@ -399,14 +400,13 @@ func (s turnStore) Site(ctx context.Context, name, base string) (store.Site, err
 	return site.Ending(s.t.Lease, s.t.Site.URL, r), nil
 }
 
-// nextAllowed returns the earliest time at which the site allows the next pull. The zero time means no
-// restriction.
-func nextAllowed(r *Report, err error, now time.Time) time.Time {
+// nextAllowed returns the earliest time at which the site allows the next pull. wait is the rest of
+// its Retry-After. The zero time means no restriction.
+func nextAllowed(r *Report, wait time.Duration, now time.Time) time.Time {
 	var at time.Time
 	if r.ContinueAfter != nil {
 		at = *r.ContinueAfter
 	}
-	wait := fetch.RetryAfter(err)
 	if wait > 0 && now.Add(wait).After(at) {
 		at = now.Add(wait)
 	}

@@ -69,9 +69,6 @@ type Fleet interface {
 	// the longest Delay of its hosts. If the lease was lost, Done changes nothing and returns
 	// ErrConflict. If the site was removed, Done returns no error.
 	Done(ctx context.Context, l Lease, site string, o TurnResult) error
-	// Defer prevents turns of a host until a time, and counts a failure of the host. The next
-	// successful turn resets the count.
-	Defer(ctx context.Context, host string, until time.Time, why string) error
 	// Hint makes a site due because the site reports a change, but not before the Soonest of its
 	// last result. A paused or unknown site is ignored.
 	Hint(ctx context.Context, site string) error
@@ -134,7 +131,11 @@ type Turn struct {
 
 // TurnResult is the result of a turn.
 type TurnResult struct {
-	Due      time.Time // time of the next turn
+	Due time.Time // time of the next turn
+	// Until is the time before which the host gets no turn. If the pull failed, it counts as a
+	// failure of the host, which the next successful turn resets. If zero, a failed pull leaves
+	// the stored time, and a successful one removes it.
+	Until    time.Time
 	Soonest  time.Time // earliest turn after a Hint
 	OK       bool      // the pull was successful
 	Error    string    // error of the pull; "" = none
@@ -150,7 +151,7 @@ type FleetHost struct {
 	Host, Address string
 	Sites         int       // sites of the host
 	Until         time.Time // no turn until this time; zero = no limit
-	Why           string    // reason of the last Defer
+	Why           string    // error of the turn that set Until
 	Failures      int       // number of failures in a row
 	Requests      int64     // requests of all turns
 	Received      int64     // bytes received in all turns
@@ -167,9 +168,9 @@ type FleetStats struct {
 	Errors map[string]int
 	// Requests and Received are the totals of all turns of the hosts.
 	Requests, Received int64
-	Due                int // sites that are due, or have a turn
+	Due                int // sites that are due, or have a turn, except those of deferred hosts
 	Leased             int // groups with a valid lease
 	// Lag contains the percentiles 50, 90, 99 and 100 of the time for which sites have been due. A
-	// site that is not due has the lag 0.
+	// site that is not due, or whose host gets no turn yet, has the lag 0.
 	Lag [4]time.Duration
 }

@@ -258,6 +258,21 @@ func (p *pacer) host(name string) *hostQueue {
 	return h
 }
 
+// RetryAfter returns the rest of the last Retry-After of a host, or 0.
+func (c *Client) RetryAfter(host string) time.Duration {
+	c.pace.mu.Lock()
+	defer c.pace.mu.Unlock()
+	h := c.pace.hosts[hostName(host)]
+	if h == nil {
+		return 0
+	}
+	end := h.hold
+	if h.asked && h.until.After(end) {
+		end = h.until
+	}
+	return max(0, time.Until(end))
+}
+
 // putOff delays the next request to a host by gap.
 func (p *pacer) putOff(name string, gap time.Duration) {
 	p.mu.Lock()

@@ -273,10 +273,7 @@ func TestWrite(t *testing.T) {
 	if err != nil || len(turns) != 1 {
 		t.Fatalf("%v, %v", turns, err)
 	}
-	if err := fleet.Done(t.Context(), turns[0].Lease, "https://a.example/", store.TurnResult{Due: now.Add(time.Hour), Error: "http-503", Requests: 7}); err != nil {
-		t.Fatal(err)
-	}
-	if err := fleet.Defer(t.Context(), "a.example", now.Add(time.Hour), "http-503"); err != nil {
+	if err := fleet.Done(t.Context(), turns[0].Lease, "https://a.example/", store.TurnResult{Due: now.Add(time.Hour), Until: now.Add(time.Hour), Error: "http-503", Requests: 7}); err != nil {
 		t.Fatal(err)
 	}
 	sum, err := SummaryOf(t.Context(), fleet, "x")

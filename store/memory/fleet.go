@@ -269,7 +269,7 @@ func (f *fleet) Stats(ctx context.Context, label string) (store.FleetStats, erro
 			case s.Pulled.IsZero():
 				st.New++
 			}
-			lag := now.Sub(s.Due)
+			lag := now.Sub(later(s.Due, f.hosts[s.Host].Until))
 			if lag >= 0 {
 				st.Due++
 			}
@@ -291,17 +291,6 @@ func (f *fleet) Stats(ctx context.Context, label string) (store.FleetStats, erro
 			}
 		}
 		return st, nil
-	})
-}
-
-// Defer implements [store.Fleet].
-func (f *fleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
-	return f.store.change(ctx, store.Lease{}, "defer "+host, func() error {
-		if h := f.hosts[host]; h != nil {
-			h.Until, h.Why = until.UTC().Truncate(time.Millisecond), why
-			h.Failures++
-		}
-		return nil
 	})
 }
 

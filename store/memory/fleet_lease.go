@@ -157,6 +157,11 @@ func (f *fleet) record(site string, o store.TurnResult) {
 	if h.delay = o.Delay.Truncate(time.Millisecond); o.OK {
 		h.Failures, h.Until, h.Why = 0, time.Time{}, ""
 	}
+	if !o.Until.IsZero() {
+		if h.Until, h.Why = o.Until.UTC().Truncate(time.Millisecond), o.Error; !o.OK {
+			h.Failures++
+		}
+	}
 	h.Requests, h.Received, h.cost = h.Requests+o.Requests, h.Received+o.Received, max(1, o.Requests)
 }
 

@@ -148,15 +148,12 @@ func fleetSiteCases() []testCase {
 			want(f, "since", f.clock().Sub(f.one(siteURL("a")).Added), time.Hour)
 			f.enlist(store.FleetSite{URL: siteURL("a"), Min: -1})
 			turn := f.lease("one", 1, siteURL("a"))[0]
-			f.done(turn, 5*time.Hour)
+			f.ended(turn, store.TurnResult{OK: true, Due: f.clock().Add(5 * time.Hour), Until: f.clock().Add(time.Hour)}, nil)
 			due := func() time.Duration { return f.one(siteURL("a")).Due.Sub(f.clock()) }
 			f.enlist(store.FleetSite{URL: siteURL("a"), Max: 3 * time.Hour})
 			want(f, "due within the new interval", due(), 3*time.Hour)
 			f.enlist(store.FleetSite{URL: siteURL("a"), Max: 2 * time.Hour, Due: f.clock().Add(4 * time.Hour)})
 			want(f, "due not later", due(), 2*time.Hour)
-			if err := f.store.Fleet().Defer(f.Context(), "a.example", f.clock().Add(time.Hour), "down"); err != nil {
-				f.Fatal(err)
-			}
 			f.enlist(store.FleetSite{URL: siteURL("a"), Due: f.clock()})
 			want(f, "due at once", len(f.lease("one", 1, siteURL("a"))), 1)
 			f.reopen()
@@ -239,13 +236,10 @@ func fleetSiteCases() []testCase {
 			f.enlist(store.FleetSite{URL: siteURL("a"), Unlisted: true}, store.FleetSite{URL: siteURL("b"), Labels: []string{"x"}}, store.FleetSite{URL: siteURL("c"), Labels: []string{"x"}})
 			fleet := f.store.Fleet()
 			for _, turn := range f.lease("one", 5) {
-				f.done(turn, time.Hour)
+				f.ended(turn, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Until: f.clock().Add(time.Hour)}, nil)
 			}
 			f.enlist(store.FleetSite{URL: siteURL("d")})
 			during := f.turn("one", siteURL("d"))
-			if err := fleet.Defer(t.Context(), "b.example", f.clock().Add(time.Hour), "down"); err != nil {
-				t.Fatal(err)
-			}
 			if _, err := fleet.Pause(t.Context(), store.FleetQuery{Label: "x"}, true); err != nil {
 				t.Fatal(err)
 			}
@@ -336,10 +330,7 @@ func fleetSiteCases() []testCase {
 			f.enlistHosts("a", "b", "c")
 			fleet := f.store.Fleet()
 			for _, turn := range f.lease("one", 3) {
-				f.ended(turn, store.TurnResult{Due: f.clock().Add(24 * time.Hour), Soonest: f.clock().Add(time.Hour), Error: "refused"}, nil)
-			}
-			if err := fleet.Defer(t.Context(), "a.example", f.clock().Add(time.Hour), "down"); err != nil {
-				t.Fatal(err)
+				f.ended(turn, store.TurnResult{Due: f.clock().Add(24 * time.Hour), Soonest: f.clock().Add(time.Hour), Until: f.clock().Add(time.Hour), Error: "refused"}, nil)
 			}
 			if _, err := fleet.Pause(t.Context(), store.FleetQuery{Sites: []string{siteURL("b")}}, true); err != nil {
 				t.Fatal(err)
@@ -407,31 +398,33 @@ func fleetOrderCases() []testCase {
 			for i := range 3 {
 				turn := f.lease("one", 1)[0]
 				want(f, "failures", turn.Failed, i)
-				if err := fleet.Defer(t.Context(), "a.example", f.clock().Add(time.Hour), "no route"); err != nil {
-					t.Fatal(err)
-				}
-				f.ended(turn, store.TurnResult{Due: f.clock().Add(time.Minute), Error: "down"}, nil)
+				f.ended(turn, store.TurnResult{Due: f.clock().Add(time.Minute), Until: f.clock().Add(time.Hour), Error: "down"}, nil)
 				f.pass(59 * time.Minute)
 				want(f, "turns", len(f.lease("one", 5)), 0)
+				st := f.stats("")
+				want(f, "lag of the deferred host", []any{st.Due, st.Lag}, []any{0, [4]time.Duration{}})
 				want(f, "named", len(f.lease("one", 5, siteURL("a")+"x/", siteURL("a")+"y/")), 0)
 				f.pass(time.Minute)
+				want(f, "due", f.stats("").Due, 2)
 			}
 			for _, label := range []string{"", "y"} {
 				hosts, err := fleet.Hosts(t.Context(), label, 5)
-				if err != nil || len(hosts) != 1 || hosts[0].Failures != 3 || hosts[0].Why != "no route" || hosts[0].Sites != 2 || hosts[0].Until.After(f.clock()) {
+				if err != nil || len(hosts) != 1 || hosts[0].Failures != 3 || hosts[0].Why != "down" || hosts[0].Sites != 2 || hosts[0].Until.After(f.clock()) {
 					t.Errorf("%q: %+v, %v", label, hosts, err)
 				}
 			}
 			if hosts, err := fleet.Hosts(t.Context(), "b", 5); err != nil || len(hosts) != 0 {
 				t.Errorf("%+v, %v", hosts, err)
 			}
-			f.done(f.lease("one", 1)[0], time.Hour)
+			f.ended(f.lease("one", 1)[0], store.TurnResult{OK: true, Due: f.clock().Add(time.Minute), Until: f.clock().Add(time.Hour)}, nil)
 			if hosts, err := fleet.Hosts(t.Context(), "", 5); err != nil || len(hosts) != 0 {
 				t.Errorf("%+v, %v", hosts, err)
 			}
-			if err := fleet.Defer(t.Context(), "unknown.example", f.clock(), ""); err != nil {
-				t.Error(err)
-			}
+			f.pass(59 * time.Minute)
+			want(f, "turns after a success", len(f.lease("one", 5)), 0)
+			f.pass(time.Minute)
+			f.ended(f.lease("one", 1)[0], store.TurnResult{Due: f.clock(), Error: "refused"}, nil)
+			want(f, "turns after another failure", len(f.lease("one", 5)), 1)
 		}},
 		{"a hint makes a site due, and is not lost", func(t *testing.T, f *fixture) {
 			f.enlistHosts("a", "b")

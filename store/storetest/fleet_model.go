@@ -71,7 +71,7 @@ func (m *fleetModel) step(i int) {
 	if m.r.IntN(2) == 0 {
 		m.pass(m.duration())
 	}
-	op := m.r.IntN(14)
+	op := m.r.IntN(13)
 	what := fmt.Sprintf("step %d, operation %d", i, op)
 	at := m.clock()
 	switch {
@@ -108,6 +108,9 @@ func (m *fleetModel) step(i int) {
 			Due: at.Add(m.duration()).Add(time.Duration(n) * 3 * time.Millisecond), Soonest: at.Add(m.duration()), OK: m.r.IntN(2) == 0, Error: fmt.Sprint("e", n%2), Name: fmt.Sprint(n % 3), State: []byte{byte(n)},
 			Delay: m.duration(), Requests: m.r.Int64N(9), Received: 5,
 		}
+		if m.r.IntN(3) == 0 {
+			r.Until = at.Add(time.Minute)
+		}
 		m.both(what, func(f store.Fleet, at int) (any, error) {
 			return nil, f.Done(ctx, turn[at].Lease, turn[at].Site.URL, r)
 		})
@@ -128,9 +131,6 @@ func (m *fleetModel) step(i int) {
 		})
 		m.turns[n] = got
 	case op == 9:
-		host := fmt.Sprintf("h%d.example", m.r.IntN(12))
-		m.both(what, func(f store.Fleet, _ int) (any, error) { return nil, f.Defer(ctx, host, at.Add(time.Minute), what) })
-	case op == 10:
 		url, paused, remove := m.url(), m.r.IntN(2) == 0, m.r.IntN(8) == 0
 		m.both(what, func(f store.Fleet, _ int) (any, error) {
 			q := store.FleetQuery{Sites: []string{url}, Label: []string{"", "a"}[i%2]}
@@ -139,7 +139,7 @@ func (m *fleetModel) step(i int) {
 			}
 			return f.Pause(ctx, q, paused)
 		})
-	case op == 11 && len(m.turns) > 0:
+	case op == 10 && len(m.turns) > 0:
 		turn := m.turns[m.r.IntN(len(m.turns))]
 		host, address := fmt.Sprintf("h%d.example", m.r.IntN(15)), ""
 		if n := m.r.IntN(6); n > 0 {
@@ -154,7 +154,7 @@ func (m *fleetModel) step(i int) {
 		if !slices.Contains(m.visits, got) && got[0] != turn[0].Lease && got[0].Fence > 0 {
 			m.visits = append(m.visits, got)
 		}
-	case op == 12 && len(m.visits) > 0:
+	case op == 11 && len(m.visits) > 0:
 		n, delay := m.r.IntN(len(m.visits)), m.duration()
 		m.both(what, func(f store.Fleet, at int) (any, error) { return nil, f.Leave(ctx, delay, m.visits[n][at]) })
 		m.visits = slices.Delete(m.visits, n, n+1)

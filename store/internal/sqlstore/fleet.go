@@ -445,9 +445,14 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 		ms := now.UnixMilli()
 		var queued int
 		err = q.Row(`SELECT count(*), count(CASE WHEN paused THEN 1 END), count(CASE WHEN queued AND error <> '' THEN 1 END), count(CASE WHEN queued AND pulled = 0 AND error = '' THEN 1 END),
-			count(CASE WHEN webhook <> '' THEN 1 END), count(CASE WHEN queued THEN 1 END), count(CASE WHEN queued AND due <= ? THEN 1 END), count(DISTINCT host) FROM fleet_site WHERE `+condition,
-			append([]any{ms}, args...), &st.Sites, &st.Paused, &st.Failing, &st.New, &st.Webhooks, &queued, &st.Due, &st.Hosts)
+			count(CASE WHEN webhook <> '' THEN 1 END), count(CASE WHEN queued THEN 1 END), count(DISTINCT host) FROM fleet_site WHERE `+condition,
+			args, &st.Sites, &st.Paused, &st.Failing, &st.New, &st.Webhooks, &queued, &st.Hosts)
 		if err != nil {
+			return err
+		}
+		late := "FROM fleet_site s JOIN fleet_host h ON h.host = s.host WHERE queued AND s.due <= ? AND h.until <= ? AND " + condition
+		lateArgs := append([]any{ms, ms}, args...)
+		if err := q.Row("SELECT count(*) "+late, lateArgs, &st.Due); err != nil {
 			return err
 		}
 		err = q.Row(`SELECT count(DISTINCT grp), CAST(coalesce(sum(requests), 0) AS BIGINT), CAST(coalesce(sum(received), 0) AS BIGINT) FROM fleet_host h
@@ -470,25 +475,13 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 			at := (queued*p + 99) / 100 // rank of the percentile
 			if skip := queued - at; err == nil && queued > 0 && skip < st.Due {
 				var due int64
-				err = q.Row("SELECT due FROM fleet_site WHERE queued AND "+condition+" ORDER BY due LIMIT 1 OFFSET ?", append(slices.Clip(args), skip), &due)
-				st.Lag[i] = time.Duration(max(0, ms-due)) * time.Millisecond
+				err = q.Row("SELECT CASE WHEN h.until > s.due THEN h.until ELSE s.due END AS since "+late+" ORDER BY since LIMIT 1 OFFSET ?", append(slices.Clip(lateArgs), skip), &due)
+				st.Lag[i] = time.Duration(ms-due) * time.Millisecond
 			}
 		}
 		return err
 	})
 	return st, wrap("count the fleet", err)
-}
-
-// Defer implements [store.Fleet].
-func (f fleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
-	err := f.change(ctx, Lock{}, func(t Tx, _ time.Time) error {
-		err := t.Exec("UPDATE fleet_host SET until = ?, why = ?, failures = failures + 1 WHERE host = ?", unixMillis(until), why, host)
-		if err != nil {
-			return err
-		}
-		return requeue(t, []string{host})
-	})
-	return wrap("defer "+host, err)
 }
 
 // Hint implements [store.Fleet].

@@ -306,11 +306,11 @@ func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 		return err
 	}
 	return t.Exec(fmt.Sprintf(`UPDATE fleet_host SET delay = ?1, cost = ?2, requests = requests + ?3, received = received + ?4,
-		failures = CASE WHEN ?5 THEN 0 ELSE failures END, until = CASE WHEN ?5 THEN 0 ELSE until END, why = CASE WHEN ?5 THEN '' ELSE why END,
-		due = coalesce((SELECT CASE WHEN NOT ?5 AND due < fleet_host.until THEN fleet_host.until ELSE due END FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), %d),
+		failures = CASE WHEN ?5 THEN 0 WHEN CAST(?7 AS BIGINT) > 0 THEN failures + 1 ELSE failures END, until = %[1]s, why = CASE WHEN CAST(?7 AS BIGINT) > 0 THEN ?8 WHEN ?5 THEN '' ELSE why END,
+		due = coalesce((SELECT CASE WHEN due < %[1]s THEN %[1]s ELSE due END FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), %[2]d),
 		class = coalesce((SELECT class FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), class)
-		WHERE host = (SELECT host FROM fleet_site WHERE url = ?6)`, int64(never)),
-		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, site)
+		WHERE host = (SELECT host FROM fleet_site WHERE url = ?6)`, "CASE WHEN ?5 OR CAST(?7 AS BIGINT) > 0 THEN CAST(?7 AS BIGINT) ELSE fleet_host.until END", int64(never)),
+		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, site, unixMillis(r.Until), r.Error)
 }
 
 // visited is the class of a group that visits alone have made. It has no site, so it has no turn.

@@ -32,7 +32,7 @@ CREATE TABLE fleet_host (
 	address  TEXT NOT NULL DEFAULT '',
 	class    INTEGER NOT NULL,
 	due      INTEGER NOT NULL,           -- of its site that is due first, not before until, Unix ms
-	until    INTEGER NOT NULL DEFAULT 0, -- see Fleet.Defer, Unix ms
+	until    INTEGER NOT NULL DEFAULT 0, -- see TurnResult.Until, Unix ms
 	why      TEXT NOT NULL DEFAULT '',
 	failures INTEGER NOT NULL DEFAULT 0, -- in a row
 	delay    INTEGER NOT NULL DEFAULT 0, -- ms
