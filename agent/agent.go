@@ -127,8 +127,8 @@ type Agent struct {
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
 	verifier *webauth.ResponseVerifier // caches the keys of sites
-	turn     *turn                     // turn for which the agent pulls; nil = none
-	budget   *rateBudget               // request and byte limits of the turn; nil = no limit
+	// inTurn sets the options of clients that send requests in a turn of a fleet only. It may be nil.
+	inTurn func(*fetch.Options)
 }
 
 // New returns an agent that mirrors sites into st. Nil options are the zero value. If an

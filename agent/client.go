@@ -30,11 +30,8 @@ func (a *Agent) robots() fetch.RobotsMemory {
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
-	if a.turn != nil {
-		o.Concurrency, o.Gap, o.Resolve = 1, a.turn.Delay, a.turn.addresses
-	}
-	if a.budget != nil {
-		o.Start = a.budget.take
+	if a.inTurn != nil {
+		a.inTurn(o)
 	}
 	if a.o.Dictionaries != "" {
 		o.Dictionaries = dictionaries{state: a.store.State(), folder: a.o.Dictionaries}

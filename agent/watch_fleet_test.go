@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -234,6 +235,67 @@ func TestFleetOtherMachines(t *testing.T) {
 			t.Errorf("%d requests for robots.txt", n)
 		}
 	})
+}
+
+// A turn that is redirected to a host keeps the Crawl-delay of that host, and the delay of the other
+// hosts of its machine.
+func TestFleetVisitDelay(t *testing.T) {
+	t.Parallel()
+	for _, slow := range []int{0, 1} { // host with the Crawl-delay; host 0 has a site, host 1 is only visited
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleetTest(t, 6, 2, 20*time.Minute, nil)
+			defer f.net.Close()
+			var mu sync.Mutex
+			var last time.Time
+			visits := 0
+			f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				shared := r.Host == fleetnet.Name(0) || r.Host == fleetnet.Name(1)
+				switch {
+				case shared && r.URL.Path == "/robots.txt":
+					if r.Host == fleetnet.Name(slow) {
+						fmt.Fprint(w, "User-agent: *\nCrawl-delay: 20\n")
+					}
+					return r.Host == fleetnet.Name(slow)
+				case shared:
+					if gap := time.Since(last); gap < 20*time.Second {
+						t.Errorf("Crawl-delay of host %d: %s%s %s after the last request", slow, r.Host, r.URL, gap)
+					}
+					if last = time.Now(); r.Host == fleetnet.Name(1) {
+						visits++
+					}
+				case strings.HasPrefix(r.URL.Path, "/p"):
+					http.Redirect(w, r, f.net.URL(1)+r.URL.Path[1:], http.StatusFound)
+					return true
+				}
+				return false
+			}
+			pause := func(paused bool, hosts ...int) {
+				var q store.FleetQuery
+				for _, i := range hosts {
+					q.Sites = append(q.Sites, f.net.URL(i))
+				}
+				if _, err := f.store.Fleet().Pause(t.Context(), q, paused); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if pause(true, 1, 2, 3, 4, 5); slow == 1 {
+				pause(true, 0)
+			}
+			stops := []func(){f.start(&worker{}), f.start(&worker{})}
+			time.Sleep(10 * time.Minute)
+			pause(false, 2, 3, 4, 5)
+			time.Sleep(20 * time.Minute)
+			for _, stop := range stops {
+				stop()
+			}
+			f.tasks.Wait()
+			if visits < 20 {
+				t.Errorf("%d visits", visits)
+			}
+		})
+	}
 }
 
 // Workers are killed, stopped for ten minutes, or cut off from the store, in the middle of their

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"net"
@@ -22,38 +21,27 @@ const resolveTime = 10 * time.Second
 type network struct {
 	name     string
 	rate     float64 // requests per second
-	prefixes []string
+	prefixes []netip.Prefix
 }
 
 // networks are large networks of content delivery and hosting, with the address ranges that they
 // publish. Other networks are detected by the number of hosts on an address.
-func networks() []network {
-	return []network{
-		{"cloudflare", 500, []string{
-			"173.245.48.0/20", "103.21.244.0/22", "103.22.200.0/22", "103.31.4.0/22", "141.101.64.0/18", "108.162.192.0/18", "190.93.240.0/20", "188.114.96.0/20",
-			"197.234.240.0/22", "198.41.128.0/17", "162.158.0.0/15", "104.16.0.0/13", "104.24.0.0/14", "172.64.0.0/13", "131.0.72.0/22",
-			"2400:cb00::/32", "2606:4700::/32", "2803:f800::/32", "2405:b500::/32", "2405:8100::/32", "2a06:98c0::/29", "2c0f:f248::/32",
-		}},
-		{"fastly", 300, []string{
-			"23.235.32.0/20", "43.249.72.0/22", "103.244.50.0/24", "103.245.222.0/23", "103.245.224.0/24", "104.156.80.0/20", "140.248.64.0/18", "140.248.128.0/17",
-			"146.75.0.0/17", "151.101.0.0/16", "157.52.64.0/18", "167.82.0.0/17", "172.111.64.0/18", "185.31.16.0/22", "199.27.72.0/21", "199.232.0.0/16",
-			"2a04:4e40::/32", "2a04:4e42::/32",
-		}},
-		{"github-pages", 50, []string{"185.199.108.0/22", "2606:50c0:8000::/46"}},
-		{"shopify", 100, []string{"23.227.38.0/24"}},
-	}
+var networks = []network{
+	{"cloudflare", 500, prefixes(`173.245.48.0/20 103.21.244.0/22 103.22.200.0/22 103.31.4.0/22 141.101.64.0/18 108.162.192.0/18 190.93.240.0/20
+		188.114.96.0/20 197.234.240.0/22 198.41.128.0/17 162.158.0.0/15 104.16.0.0/13 104.24.0.0/14 172.64.0.0/13 131.0.72.0/22
+		2400:cb00::/32 2606:4700::/32 2803:f800::/32 2405:b500::/32 2405:8100::/32 2a06:98c0::/29 2c0f:f248::/32`)},
+	{"fastly", 300, prefixes(`23.235.32.0/20 43.249.72.0/22 103.244.50.0/24 103.245.222.0/23 103.245.224.0/24 104.156.80.0/20 140.248.64.0/18
+		140.248.128.0/17 146.75.0.0/17 151.101.0.0/16 157.52.64.0/18 167.82.0.0/17 172.111.64.0/18 185.31.16.0/22 199.27.72.0/21 199.232.0.0/16
+		2a04:4e40::/32 2a04:4e42::/32`)},
+	{"github-pages", 50, prefixes("185.199.108.0/22 2606:50c0:8000::/46")},
+	{"shopify", 100, prefixes("23.227.38.0/24")},
 }
 
-// networkOf returns the network of an address. ok reports whether it is known.
-func networkOf(a netip.Addr) (name string, rate float64, ok bool) {
-	for _, n := range networks() {
-		for _, p := range n.prefixes {
-			if netip.MustParsePrefix(p).Contains(a) {
-				return n.name, n.rate, true
-			}
-		}
+func prefixes(list string) (all []netip.Prefix) {
+	for p := range strings.FieldsSeq(list) {
+		all = append(all, netip.MustParsePrefix(p))
 	}
-	return "", 0, false
+	return all
 }
 
 // machine returns the name of the machine behind an address: the IPv4 address, or the IPv6 network
@@ -68,11 +56,16 @@ func machine(a netip.Addr) string {
 // groupName returns the name by which the fleet knows an address: that of the network or of the machine.
 // If it is a network, rate is positive.
 func groupName(a netip.Addr) (name string, rate float64) {
-	if name, rate, ok := networkOf(a); ok {
-		return name, rate
+	for _, n := range networks {
+		if slices.ContainsFunc(n.prefixes, func(p netip.Prefix) bool { return p.Contains(a) }) {
+			return n.name, n.rate
+		}
 	}
 	return machine(a), 0
 }
+
+// resolves reports whether turns connect to addresses, not to names.
+func (w *watch) resolves() bool { return w.a.o.Dial == nil || w.a.o.Resolve != nil }
 
 // setAddress looks up the addresses of the host of a turn, and moves the turn to the group of one
 // of them. A host with several addresses keeps its address while it is one of them.
@@ -132,51 +125,60 @@ func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[n
 // visitWait is the maximum time for which a turn waits until it may visit another machine.
 const visitWait = 20 * time.Second
 
-// visit is the lease of the group of another machine.
+// visit is a visit of the group of an address of a host, until the turn sends a request to another
+// host.
 type visit struct {
-	host, address string // see [store.Fleet.Visit]
-	lease         store.Lease
-	left          bool
+	store.Visit
+	host string
+	addr netip.Addr
+	left bool
 }
 
-// visit leases the group of an address of a host, until the turn sends a request to another host.
+// visit begins a visit.
 func (w *watch) visit(ctx context.Context, t *turn, host string, a netip.Addr) error {
 	address, rate := groupName(a)
-	if rate > 0 { // each host of a network is a group
-		address = ""
-	}
-	return w.visitGroup(ctx, t, host, address)
-}
-
-func (w *watch) visitGroup(ctx context.Context, t *turn, host, address string) error {
 	for end := w.now().Add(visitWait); ; {
-		l, err := w.fleet.Visit(ctx, t.Lease, turnTime, host, address)
-		if err == nil && l != t.Lease && !t.visited(host, address, l) {
-			w.leaveGroups(ctx, t, l)
+		v, err := w.fleet.Visit(ctx, t.Lease, turnTime, host, address, rate)
+		v.Requests = 1
+		if err == nil && v.Lease != t.Lease && !t.visited(visit{v, host, a, false}) {
+			w.leaveGroups(ctx, t, visit{Visit: v, host: host})
 			return errLost
 		}
 		if millrace.ErrorCode(err) != "group-busy" || !w.now().Before(end) {
 			return err
 		}
-		if err := fetch.Sleep(ctx, max(10*time.Millisecond, min(pollTime, w.until(ctx, l.Expires)))); err != nil {
+		if err := fetch.Sleep(ctx, max(10*time.Millisecond, min(pollTime, w.until(ctx, v.Lease.Expires)))); err != nil {
 			return err
 		}
 	}
 }
 
 // visited records a visit. It returns false if the turn has ended.
-func (t *turn) visited(host, address string, l store.Lease) bool {
+func (t *turn) visited(v visit) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended {
-		return false
+	if !t.ended {
+		t.visits = append(slices.DeleteFunc(t.visits, func(old visit) bool { return old.host == v.host && old.addr == v.addr }), v)
 	}
-	i := slices.IndexFunc(t.visits, func(v visit) bool { return v.host == host && v.address == address })
-	if i < 0 {
-		i, t.visits = len(t.visits), append(t.visits, visit{host: host, address: address})
+	return !t.ended
+}
+
+// gap returns the minimum time between two requests of a turn to a host: the longest delay of the
+// hosts of its group.
+func (w *watch) gap(t *turn, host string) time.Duration {
+	gap := max(0, t.Delay, w.a.o.Delay)
+	if gap == 0 && w.a.o.Delay == 0 && !fetch.IsLoopback(t.Site.Host) {
+		gap = fetch.PoliteDelay
 	}
-	t.visits[i].lease, t.visits[i].left = l, false
-	return true
+	host = hostName(host)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, v := range t.visits {
+		if v.host == host {
+			gap = max(gap, v.Delay)
+		}
+	}
+	return gap
 }
 
 // admit is called before each request of a turn. Because a turn sends one request at a time, all
@@ -194,7 +196,7 @@ func (w *watch) admit(ctx context.Context, t *turn, host string) error {
 	})
 	w.leaveGroups(ctx, t, left...)
 	for _, v := range again {
-		if err := w.visitGroup(ctx, t, host, v.address); err != nil {
+		if err := w.visit(ctx, t, host, v.addr); err != nil {
 			return err
 		}
 	}
@@ -209,28 +211,35 @@ func (w *watch) end(ctx context.Context, t *turn) {
 	w.leaveGroups(ctx, t, t.leave(func(visit) bool { return true })...)
 }
 
-// leave marks visits as left, and returns their leases.
-func (t *turn) leave(which func(v visit) bool) (left []store.Lease) {
+// leave marks visits as left, and returns them. It counts a request to the others.
+func (t *turn) leave(which func(v visit) bool) (left []visit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, v := range t.visits {
 		if which(v) && !v.left {
 			t.visits[i].left = true
-			left = append(left, v.lease)
+			left = append(left, v)
+		} else {
+			t.visits[i].Requests++
 		}
 	}
 	return left
 }
 
-// leaveGroups releases leases of visits.
-func (w *watch) leaveGroups(ctx context.Context, t *turn, left ...store.Lease) {
+// leaveGroups releases the leases of visits. Each group gets no other turn for the time for which
+// this turn would send it no request.
+func (w *watch) leaveGroups(ctx context.Context, t *turn, left ...visit) {
 	if len(left) == 0 {
 		return
 	}
+	var visits []store.Visit
+	for _, v := range left {
+		v.Delay = max(w.gap(t, v.host), w.a.shared.Wait(v.host))
+		visits = append(visits, v.Visit)
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*lastTry)
 	defer cancel()
-	delay := cmp.Or(max(t.Delay, w.a.o.Delay), fetch.PoliteDelay)
-	if err := w.fleet.Leave(ctx, delay, left...); err != nil {
+	if err := w.fleet.Leave(ctx, visits...); err != nil {
 		w.a.o.Logger.Warn("could not release the leases of other machines; they expire", "err", err)
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -22,7 +23,7 @@ func TestWatchGap(t *testing.T) {
 		_, _ = io.WriteString(w, robots)
 	}))
 	defer site.Close()
-	a, err := New(memory.New(nil), &Options{AllowPrivate: true})
+	a, err := New(memory.New(nil), &Options{AllowPrivate: true, Dial: new(net.Dialer).DialContext})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestWatchGap(t *testing.T) {
 		{Report{Policy: &Policy{PerDay: 100}, Requests: 1000}, 24 * time.Hour},
 		{Report{Error: "failed"}, 0},
 	} {
-		if delay, got := w.gap(t.Context(), leased, site.URL, &tt.report); got != tt.want || delay > got {
+		if delay, got := w.limits(t.Context(), leased, site.URL, &tt.report); got != tt.want || delay > got {
 			t.Errorf("%+v: %s, want %s; a delay of %s", tt.report, got, tt.want, delay)
 		}
 	}
@@ -63,7 +64,7 @@ func TestWatchDelivers(t *testing.T) {
 	}
 	site := httptest.NewServer(http.FileServerFS(mill))
 	defer site.Close()
-	a, err := New(memory.New(nil), &Options{AllowPrivate: true})
+	a, err := New(memory.New(nil), &Options{AllowPrivate: true, Dial: new(net.Dialer).DialContext})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,6 @@ type turn struct {
 	lost   context.CancelCauseFunc
 	timer  *time.Timer  // calls lost when the lease expires
 	addrs  []netip.Addr // addresses of the host
-	// addresses is [watch.addresses] of the turn. If nil, it connects by name.
-	addresses func(ctx context.Context, host string) iter.Seq2[netip.Addr, error]
 
 	mu     sync.Mutex
 	until  time.Time // end of the lease by the clock of this program
@@ -57,7 +55,7 @@ func (t *turn) leases() []store.Lease {
 	all := []store.Lease{t.Lease}
 	for _, v := range t.visits {
 		if !v.left {
-			all = append(all, v.lease)
+			all = append(all, v.Lease)
 		}
 	}
 	return all
@@ -133,8 +131,7 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime)}
 	t.timer = time.AfterFunc(time.Until(t.until), func() { lost(errLost) })
 	defer t.timer.Stop()
-	if !t.Site.Removing && (w.a.o.Dial == nil || w.a.o.Resolve != nil) {
-		t.addresses = func(ctx context.Context, host string) iter.Seq2[netip.Addr, error] { return w.addresses(ctx, t, host) }
+	if !t.Site.Removing && w.resolves() {
 		defer w.end(context.WithoutCancel(ctx), t)
 		if err := w.setAddress(inner, t); err != nil {
 			if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
@@ -239,7 +236,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		Ended: w.storeNow(ctx), Took: took, Hinted: t.Hinted, Failed: r.Err != nil, Refused: errors.Is(r.Err, millrace.ErrForbidden),
 		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
-	delay, gap := w.gap(ctx, t, root, r)
+	delay, gap := w.limits(ctx, t, root, r)
 	asked := w.a.shared.RetryAfter(t.Site.Host) // also by a page that the pull could do without
 	l.NotBefore, l.Gap = nextAllowed(r, max(asked, fetch.RetryAfter(r.Err)), l.Ended), gap
 	again := t.record.Failures > 0
@@ -370,15 +367,25 @@ func (w *watch) retention(s store.FleetSite) time.Duration {
 // no request and stores no page.
 func (w *watch) leased(t *turn) *Agent {
 	a := *w.a
-	a.store, a.turn, a.budget = turnStore{w.a.store, t}, t, w.budget
+	a.store = turnStore{w.a.store, t}
 	if w.named == nil {
 		a.o.RequestCounts = nil // all workers count in the store
 	}
-	a.o.Sign = func(req *http.Request) error {
-		if err := w.admit(req.Context(), t, req.URL.Hostname()); err != nil || w.a.o.Sign == nil {
-			return err
+	a.inTurn = func(o *fetch.Options) {
+		sign := o.Sign
+		o.Concurrency, o.Gap = 1, func(host string) time.Duration { return w.gap(t, host) }
+		o.Sign = func(req *http.Request) error {
+			if err := w.admit(req.Context(), t, req.URL.Hostname()); err != nil || sign == nil {
+				return err
+			}
+			return sign(req)
 		}
-		return w.a.o.Sign(req)
+		if w.resolves() {
+			o.Resolve = func(ctx context.Context, host string) iter.Seq2[netip.Addr, error] { return w.addresses(ctx, t, host) }
+		}
+		if w.budget != nil {
+			o.Start = w.budget.take
+		}
 	}
 	return &a
 }
@@ -413,9 +420,9 @@ func nextAllowed(r *Report, wait time.Duration, now time.Time) time.Time {
 	return at
 }
 
-// gap returns the minimum time between two requests to a site (delay) and between two pulls (gap),
-// under its rate limits.
-func (w *watch) gap(ctx context.Context, t *turn, root string, r *Report) (delay, gap time.Duration) {
+// limits returns the minimum time between two requests to a site (delay) and between two pulls
+// (gap), under its rate limits.
+func (w *watch) limits(ctx context.Context, t *turn, root string, r *Report) (delay, gap time.Duration) {
 	u, err := url.Parse(root)
 	if err == nil && w.a.o.Delay == 0 && !fetch.IsLoopback(u.Hostname()) {
 		delay = fetch.PoliteDelay

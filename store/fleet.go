@@ -56,15 +56,15 @@ type Fleet interface {
 	// code "group-busy". A host moves at most three times a day, and then stays in its last group.
 	SetAddress(ctx context.Context, t Turn, address string, rate float64) (Turn, error)
 	// Visit leases the group of another machine for the duration d, so that a turn may send requests
-	// to it. The group is that of the address of the host, or that of the host if the address is
-	// empty or the name of a network. It need not have a site. If it is the group of the turn,
-	// Visit returns the lease of the turn. If another turn has its lease, or its delay is not
-	// over, the error is ErrConflict with the code "group-busy"; the lease then says when to try
-	// again.
-	Visit(ctx context.Context, turn Lease, d time.Duration, host, address string) (Lease, error)
-	// Leave releases leases of Visit. The next turn or visit of their groups begins after the
-	// delay, or after the longest delay of the hosts of the group.
-	Leave(ctx context.Context, delay time.Duration, visits ...Lease) error
+	// to it. address and rate are as for SetAddress. The group is that of the address, or that of
+	// the host if the address is the name of a network. It need not have a site. If it is the group
+	// of the turn, Visit returns the lease of the turn. If another turn has its lease, its delay is
+	// not over, the host was deferred, or the rate of the network permits no request yet, the error
+	// is ErrConflict with the code "group-busy"; the lease then says when to try again.
+	Visit(ctx context.Context, turn Lease, d time.Duration, host, address string, rate float64) (Visit, error)
+	// Leave ends visits. The next turn or visit of their groups begins after the Delay of the visit,
+	// or after the longest delay of the hosts of the group.
+	Leave(ctx context.Context, visits ...Visit) error
 	// Done ends a turn and releases the lease of the group. The next turn of the group begins after
 	// the longest Delay of its hosts. If the lease was lost, Done changes nothing and returns
 	// ErrConflict. If the site was removed, Done returns no error.
@@ -127,6 +127,13 @@ type Turn struct {
 	Delay   time.Duration // longest delay of the hosts of the group
 	Failed  int           // failures of the host in a row
 	Hinted  bool          // a Hint made the site due
+}
+
+// Visit is the right of a turn to send requests to another machine.
+type Visit struct {
+	Lease    Lease
+	Delay    time.Duration // longest delay of the hosts of the group; for Leave, the delay after the visit
+	Requests int64         // for Leave: requests sent to the machine
 }
 
 // TurnResult is the result of a turn.

@@ -52,9 +52,10 @@ type Options struct {
 	// apply to them together, and they begin with the header of a response; if zero, only the limits
 	// of SharedQueues apply.
 	Concurrency int
-	// Gap is the minimum time between the starts of two requests to one host name, also with
-	// SharedQueues. A longer time of Delay or robots.txt takes precedence.
-	Gap time.Duration
+	// Gap returns the minimum time between the starts of two requests to one host name, also with
+	// SharedQueues. A longer time of Delay or robots.txt takes precedence. With SharedQueues, Gap is
+	// called again when the response arrives. If nil, there is none.
+	Gap func(host string) time.Duration
 	// SharedQueues is a client whose host queues this client shares. Gaps, Retry-After and
 	// concurrency apply to both clients together, with Delay and Concurrency of SharedQueues.
 	// If nil, the client has its own queues.
@@ -135,7 +136,7 @@ type Client struct {
 	maxReceived  int64 // 0 if unlimited
 	asked        limitsOf
 	start        func(context.Context) error
-	gap          time.Duration
+	gap          func(host string) time.Duration
 	own          *pacer // a queue for all requests of this client; nil if only pace limits them
 	sign         func(*http.Request) error
 	check        func(*http.Response) (func(), error)
@@ -166,6 +167,9 @@ func New(o *Options) *Client {
 		c.userAgent = defaultUserAgent(o.Contact)
 	}
 	c.token = productToken(c.userAgent)
+	if c.gap == nil {
+		c.gap = func(string) time.Duration { return 0 }
+	}
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
@@ -289,7 +293,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	}
 	if err == nil {
 		asked := c.asked.of(req.URL.Hostname())
-		pass, err = c.pass(ctx, req.URL.Hostname(), max(delay, asked.Gap, c.gap))
+		pass, err = c.pass(ctx, req.URL.Hostname(), max(delay, asked.Gap, c.gap(req.URL.Hostname())))
 		if err == nil && asked.Take != nil {
 			if err = asked.Take(ctx); err != nil {
 				pass.done(unknown)
@@ -376,7 +380,7 @@ func (c *Client) pass(ctx context.Context, host string, delay time.Duration) (*p
 		own.done(unknown)
 		return nil, err
 	}
-	pass.own = own
+	pass.own, pass.gap = own, func() time.Duration { return c.gap(host) }
 	return pass, nil
 }
 

@@ -77,7 +77,8 @@ type pass struct {
 	reported bool
 	spaced   bool // space was called
 	released bool
-	own      *pass // of the client's own queue; may be nil
+	own      *pass                // of the client's own queue; may be nil
+	gap      func() time.Duration // with own: the current [Options.Gap]
 }
 
 // start waits until a request to a host may start, in the order of calls. delay is the Crawl-delay
@@ -221,10 +222,11 @@ func (x *pass) done(o outcome) {
 // may have received this request only now.
 func (x *pass) space(now time.Time) {
 	if x.own != nil && !x.spaced {
-		if at := now.Add(x.delay); at.After(x.h.next) {
+		delay := max(x.delay, x.gap())
+		if at := now.Add(delay); at.After(x.h.next) {
 			x.h.next = at
 		}
-		x.own.p.putOff(x.own.h.name, x.delay)
+		x.own.p.putOff(x.own.h.name, delay)
 	}
 	x.spaced = true
 }
@@ -256,6 +258,16 @@ func (p *pacer) host(name string) *hostQueue {
 	h := &hostQueue{name: name, first: make(chan struct{}, 1), slots: make(chan struct{}, p.limit)}
 	p.hosts[name] = h
 	return h
+}
+
+// Wait returns the time until the queue of a host permits a request.
+func (c *Client) Wait(host string) time.Duration {
+	c.pace.mu.Lock()
+	defer c.pace.mu.Unlock()
+	if h := c.pace.hosts[hostName(host)]; h != nil {
+		return max(0, h.due(time.Now()))
+	}
+	return 0
 }
 
 // RetryAfter returns the rest of the last Retry-After of a host, or 0.

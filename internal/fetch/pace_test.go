@@ -497,7 +497,7 @@ func TestGapAtServer(t *testing.T) {
 			received = append(received, time.Now())
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 		})
-		c := newClient(t, Options{SharedQueues: newClient(t, Options{Dial: dial}), Dial: dial, Concurrency: 1, Gap: time.Second})
+		c := newClient(t, Options{SharedQueues: newClient(t, Options{Dial: dial}), Dial: dial, Concurrency: 1, Gap: func(string) time.Duration { return time.Second }})
 		for i := range 8 {
 			res, err := c.HTTP().Get([]string{"http://a.example/", "http://a.example/", "http://b.example/"}[i%3])
 			if err != nil {

@@ -80,18 +80,35 @@ func (f *fleet) Lease(ctx context.Context, worker string, n int, d time.Duration
 func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.Time, d time.Duration) []store.Turn {
 	h := f.hosts[s.Host]
 	g := f.groups[h.group]
-	if n := f.networks[g.network]; n != nil && !g.slotted {
-		at := later(now, n.next)
-		n.next = at.Add(time.Duration(float64(h.cost) / n.rate * float64(time.Second)))
-		if at.After(now) {
-			g.ready, g.slotted = at.Truncate(time.Millisecond), true
-			return turns
-		}
+	if !f.permit(g, h.cost) {
+		return turns
 	}
 	lease := g.grant(worker, now.Add(d).Truncate(time.Millisecond))
 	turns = append(turns, store.Turn{Lease: lease, Site: s.FleetSite, Address: h.Address, Delay: f.delay(g), Failed: h.Failures, Hinted: s.hinted})
 	s.hinted = false
 	return turns
+}
+
+// permit reports whether the rate of the group's network permits requests now. Otherwise it reserves
+// the next time at which the rate permits them.
+func (f *fleet) permit(g *fleetGroup, requests int64) bool {
+	n, now := f.networks[g.network], f.now()
+	if n == nil || g.slotted {
+		return true
+	}
+	at := later(now, n.next)
+	n.spend(at, requests)
+	if at.After(now) {
+		g.ready, g.slotted = at.Truncate(time.Millisecond), true
+	}
+	return !g.slotted
+}
+
+// spend reserves requests from a time.
+func (n *fleetNetwork) spend(from time.Time, requests int64) {
+	if n != nil {
+		n.next = from.Add(time.Duration(float64(requests) / n.rate * float64(time.Second)))
+	}
 }
 
 // delay returns the longest delay of the hosts of a group.
@@ -124,12 +141,17 @@ func (f *fleet) Done(ctx context.Context, l store.Lease, site string, o store.Tu
 			return err
 		}
 		f.record(site, o)
-		if n := f.networks[g.network]; n != nil {
-			n.next = n.next.Add(time.Duration(float64(max(0, o.Requests-record.FleetCost)) / n.rate * float64(time.Second)))
-		}
+		f.charge(g, o.Requests-record.FleetCost)
 		f.release(g, 0)
 		return nil
 	})
+}
+
+// charge counts requests to a network that permit has not counted.
+func (f *fleet) charge(g *fleetGroup, more int64) {
+	if n := f.networks[g.network]; n != nil && more > 0 {
+		n.spend(n.next, more)
+	}
 }
 
 // release releases the lease of a group. The group is ready again after the delay, or after its own
@@ -173,23 +195,30 @@ func (s *site) Ending(l store.Lease, turn string, o store.TurnResult) store.Site
 }
 
 // Visit implements [store.Fleet].
-func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string) (visit store.Lease, err error) {
+func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string, rate float64) (visit store.Visit, err error) {
 	err = f.store.change(ctx, store.Lease{}, "visit "+host, func() error {
 		own, err := f.held(turn)
 		if err != nil {
 			return err
 		}
-		g := f.visited(host, address)
-		holder := record.VisitHolder(turn)
-		switch {
+		g, holder, until := f.visited(host, address, rate), record.VisitHolder(turn), time.Time{}
+		if h := f.hosts[host]; h != nil {
+			until = h.Until
+		}
+		visit.Delay = f.delay(g)
+		switch now := f.now(); {
 		case g == own:
-			visit = turn
-		case !f.now().Before(g.ready):
-			visit = g.grant(holder, f.now().Add(d).Truncate(time.Millisecond))
-		case g.holder == holder:
-			visit = g.lease()
+			visit.Lease = turn
+		case now.Before(until):
+			visit.Lease.Expires = until
+		case now.Before(g.ready) && g.holder == holder:
+			visit.Lease = g.lease()
+		case now.Before(g.ready) || !f.permit(g, 1):
+			visit.Lease.Expires = g.ready
 		default:
-			visit.Expires = g.ready
+			visit.Lease = g.grant(holder, now.Add(d).Truncate(time.Millisecond))
+		}
+		if visit.Lease.Fence == 0 {
 			return record.GroupBusy(host, address)
 		}
 		return nil
@@ -198,11 +227,14 @@ func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, ho
 }
 
 // visited returns the group of a machine. If it has none, it gets one without a host.
-func (f *fleet) visited(host, address string) *fleetGroup {
-	network := address == "" || f.networks[address] != nil
+func (f *fleet) visited(host, address string, rate float64) *fleetGroup {
+	if rate > 0 && f.networks[address] == nil {
+		f.networks[address] = &fleetNetwork{rate: rate}
+	}
+	network := ""
 	h := f.hosts[host]
-	if network {
-		if address = host; h != nil {
+	if f.networks[address] != nil {
+		if address, network = host, address; h != nil {
 			return f.groups[h.group]
 		}
 	}
@@ -214,18 +246,25 @@ func (f *fleet) visited(host, address string) *fleetGroup {
 	if h != nil {
 		return f.groups[h.group]
 	}
-	maps.DeleteFunc(f.groups, func(id int64, g *fleetGroup) bool { return !f.now().Before(g.ready) && len(f.members(id)) == 0 })
+	maps.DeleteFunc(f.groups, func(id int64, g *fleetGroup) bool {
+		end := g.ready
+		if g.slotted {
+			end = end.Add(record.SlotTime)
+		}
+		return !f.now().Before(end) && len(f.members(id)) == 0
+	})
 	g := f.group()
-	g.address = address
+	g.address, g.network = address, network
 	return g
 }
 
 // Leave implements [store.Fleet].
-func (f *fleet) Leave(ctx context.Context, delay time.Duration, visits ...store.Lease) error {
+func (f *fleet) Leave(ctx context.Context, visits ...store.Visit) error {
 	return f.store.change(ctx, store.Lease{}, "leave hosts", func() error {
-		for _, l := range visits {
-			if g, err := f.held(l); err == nil {
-				f.release(g, delay)
+		for _, v := range visits {
+			if g, err := f.held(v.Lease); err == nil {
+				f.charge(g, v.Requests-1)
+				f.release(g, v.Delay)
 			}
 		}
 		return nil

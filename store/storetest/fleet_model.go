@@ -36,7 +36,7 @@ type fleetModel struct {
 	reference store.Store
 	r         *rand.Rand
 	turns     [][2]store.Turn
-	visits    [][2]store.Lease
+	visits    [][2]store.Visit
 }
 
 // both runs an operation on both stores and compares its results.
@@ -141,22 +141,26 @@ func (m *fleetModel) step(i int) {
 		})
 	case op == 10 && len(m.turns) > 0:
 		turn := m.turns[m.r.IntN(len(m.turns))]
-		host, address := fmt.Sprintf("h%d.example", m.r.IntN(15)), ""
-		if n := m.r.IntN(6); n > 0 {
-			address = fmt.Sprint("192.0.2.", n-1)
+		host, address, rate := fmt.Sprintf("h%d.example", m.r.IntN(15)), fmt.Sprint("192.0.2.", m.r.IntN(5)), 0.0
+		if address == "192.0.2.0" {
+			rate = 2
 		}
-		var got [2]store.Lease
+		var got [2]store.Visit
 		m.both(what, func(f store.Fleet, at int) (any, error) {
-			l, err := f.Visit(ctx, turn[at].Lease, time.Minute, host, address)
-			got[at] = l
-			return fmt.Sprint(l.Expires, l == turn[at].Lease, l.Fence > 0), err
+			v, err := f.Visit(ctx, turn[at].Lease, time.Minute, host, address, rate)
+			got[at] = v
+			return fmt.Sprint(v.Lease.Expires, v.Lease == turn[at].Lease, v.Lease.Fence > 0, v.Delay), err
 		})
-		if !slices.Contains(m.visits, got) && got[0] != turn[0].Lease && got[0].Fence > 0 {
+		if !slices.Contains(m.visits, got) && got[0].Lease != turn[0].Lease && got[0].Lease.Fence > 0 {
 			m.visits = append(m.visits, got)
 		}
 	case op == 11 && len(m.visits) > 0:
-		n, delay := m.r.IntN(len(m.visits)), m.duration()
-		m.both(what, func(f store.Fleet, at int) (any, error) { return nil, f.Leave(ctx, delay, m.visits[n][at]) })
+		n, delay, requests := m.r.IntN(len(m.visits)), m.duration(), m.r.Int64N(4)
+		m.both(what, func(f store.Fleet, at int) (any, error) {
+			v := m.visits[n][at]
+			v.Delay, v.Requests = delay, requests
+			return nil, f.Leave(ctx, v)
+		})
 		m.visits = slices.Delete(m.visits, n, n+1)
 	case len(m.turns) > 0:
 		url := m.url()

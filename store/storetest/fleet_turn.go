@@ -257,22 +257,23 @@ func fleetGroupCases() []testCase {
 			a, b := f.placed(turns[0], "192.0.2.1", 0), f.placed(turns[1], "192.0.2.2", 0)
 			visit := func(turn store.Turn, host, address, code string) store.Lease {
 				t.Helper()
-				l, err := f.store.Fleet().Visit(t.Context(), turn.Lease, time.Minute, host, address)
+				v, err := f.store.Fleet().Visit(t.Context(), turn.Lease, time.Minute, host, address, 0)
 				want(f, "visit of "+host, millrace.ErrorCode(err), code)
-				return l
+				return v.Lease
 			}
 			leave := func(delay time.Duration, l store.Lease) {
 				t.Helper()
-				if err := f.store.Fleet().Leave(t.Context(), delay, l); err != nil {
+				if err := f.store.Fleet().Leave(t.Context(), store.Visit{Lease: l, Delay: delay}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			want(f, "own machine", visit(a, "www.a.example", "192.0.2.1", ""), a.Lease)
 			want(f, "end of the turn there", visit(a, "www.b.example", "192.0.2.2", "group-busy").Expires, f.clock().Add(time.Minute))
 			visit(a, "c.example", "192.0.2.3", "group-busy")
-			f.ended(b, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: 2 * time.Second}, nil)
+			f.ended(b, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Until: f.clock().Add(30 * time.Second), Delay: 2 * time.Second}, nil)
 			visit(a, "www.b.example", "192.0.2.2", "group-busy")
 			f.pass(2 * time.Second)
+			want(f, "end of the deferral", visit(a, "b.example", "192.0.2.2", "group-busy").Expires, f.clock().Add(28*time.Second))
 			there := visit(a, "www.b.example", "192.0.2.2", "")
 			want(f, "repeated", visit(a, "other.b.example", "192.0.2.2", ""), there)
 			f.pass(50 * time.Second)
@@ -303,14 +304,34 @@ func fleetGroupCases() []testCase {
 			want(f, "address", d.Address, "192.0.2.9")
 			f.done(d, time.Hour)
 
-			n := f.placed(c, "network", 9)
+			n := f.placed(c, "network", 1000)
 			visit(a, "x.example", "network", "")
+			f.pass(time.Millisecond)
 			visit(a, "y.example", "network", "")
-			visit(a, "z.example", "", "")
-			visit(n, "z.example", "network", "group-busy")
+			visit(n, "y.example", "network", "group-busy")
 			visit(a, "c.example", "network", "group-busy")
 			f.pass(time.Minute)
-			visit(a, "w.example", "", "lease-lost")
+			visit(a, "w.example", "192.0.2.8", "lease-lost")
+		}},
+		{"the requests of visits to a network are limited by its rate", func(_ *testing.T, f *fixture) {
+			f.enlistHosts("a", "b")
+			turns := f.lease("one", 2)
+			visit := func(turn store.Turn, host, code string, wait time.Duration) store.Visit {
+				f.Helper()
+				v, err := f.store.Fleet().Visit(f.Context(), turn.Lease, 10*time.Second, host, "a network", 2)
+				want(f, "visit of "+host, millrace.ErrorCode(err), code)
+				want(f, "until", v.Lease.Expires.Sub(f.clock()), wait)
+				return v
+			}
+			v := visit(turns[0], "x.example", "", 10*time.Second)
+			visit(turns[1], "y.example", "group-busy", 500*time.Millisecond)
+			f.pass(500 * time.Millisecond)
+			visit(turns[1], "y.example", "", 10*time.Second)
+			v.Requests = 5
+			if err := f.store.Fleet().Leave(f.Context(), v); err != nil {
+				f.Fatal(err)
+			}
+			visit(turns[0], "z.example", "group-busy", 2500*time.Millisecond)
 		}},
 		{"the turns of a network are limited by its rate", func(_ *testing.T, f *fixture) {
 			for i := range 6 {

@@ -26,6 +26,8 @@ const (
 	FleetRate = 10
 	// FleetCost is the assumed number of requests of a turn, for a host that had no turn yet.
 	FleetCost = 4
+	// SlotTime is how long a group without a host keeps a time that the rate of its network permits.
+	SlotTime = time.Minute
 
 	minInterval, maxInterval = time.Second, 365 * 24 * time.Hour
 )

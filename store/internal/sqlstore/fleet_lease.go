@@ -184,7 +184,7 @@ func (c *claim) grant(groups []groupRow, join string, args []any) error {
 	fences := make(map[int64]uint64)
 	for _, g := range groups {
 		if g.network != "" && !g.slotted {
-			if ok, err := c.permit(g); err != nil {
+			if ok, err := permit(c.Tx, g, c.now, 0); err != nil {
 				return err
 			} else if !ok {
 				continue
@@ -218,22 +218,22 @@ func (c *claim) grant(groups []groupRow, join string, args []any) error {
 	return c.Exec("UPDATE fleet_site SET hinted = FALSE WHERE id IN (SELECT id FROM fleet_site WHERE url = ANY(?)"+c.db.Claim()+")", hinted)
 }
 
-// permit reports whether the rate of the group's network permits a turn now. Otherwise it reserves
-// the next time at which the rate permits one.
-func (c *claim) permit(g groupRow) (bool, error) {
+// permit reports whether the rate of the group's network permits requests now; 0 = those of a turn.
+// Otherwise it reserves the next time at which the rate permits them.
+func permit(t Tx, g groupRow, now, requests int64) (bool, error) {
 	var rate, next, cost int64
-	err := c.Row("SELECT rate, next, (SELECT max(cost) FROM fleet_host WHERE grp = ?) FROM fleet_network WHERE name = ?", []any{g.id, g.network}, &rate, &next, &cost)
+	err := t.Row("SELECT rate, next, (SELECT coalesce(max(cost), 0) FROM fleet_host WHERE grp = ?) FROM fleet_network WHERE name = ?", []any{g.id, g.network}, &rate, &next, &cost)
 	if absent(err) {
 		return true, nil
 	}
-	at := max(c.now, next)
+	at := max(now, next)
 	if err == nil {
-		err = c.Exec("UPDATE fleet_network SET next = CASE WHEN next < ?1 THEN ?1 ELSE next END + ?2 WHERE name = ?3", c.now, cost*1_000_000/rate, g.network)
+		err = t.Exec("UPDATE fleet_network SET next = CASE WHEN next < ?1 THEN ?1 ELSE next END + ?2 WHERE name = ?3", now, cmp.Or(requests, cost)*1_000_000/rate, g.network)
 	}
-	if err != nil || at <= c.now {
+	if err != nil || at <= now {
 		return true, err
 	}
-	return false, c.Exec("UPDATE fleet_group SET slotted = TRUE, "+notBefore+" WHERE id = ?", at, at, at, g.id)
+	return false, t.Exec("UPDATE fleet_group SET slotted = TRUE, "+notBefore+" WHERE id = ?", at, at, at, g.id)
 }
 
 // Renew implements [store.Fleet].
@@ -264,15 +264,20 @@ func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.Tur
 		if err := endTurn(t, site, r, now); err != nil {
 			return err
 		}
-		if more := r.Requests - record.FleetCost; more > 0 {
-			err := t.Exec("UPDATE fleet_network SET next = next + ? / rate WHERE name = (SELECT network FROM fleet_group WHERE id = ?)", more*1_000_000, id)
-			if err != nil {
-				return err
-			}
+		if err := charge(t, id, r.Requests-record.FleetCost); err != nil {
+			return err
 		}
 		return release(t, l, id, now, 0)
 	})
 	return wrap("end turn of "+site, err)
+}
+
+// charge counts requests to a network that permit has not counted.
+func charge(t Tx, group, more int64) error {
+	if more <= 0 {
+		return nil
+	}
+	return t.Exec("UPDATE fleet_network SET next = next + ? / rate WHERE name = (SELECT network FROM fleet_group WHERE id = ?)", more*1_000_000, group)
 }
 
 // releaseGroup releases a group, and computes when its next turn is due.
@@ -317,26 +322,48 @@ func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 const visited = 0
 
 // Visit implements [store.Fleet].
-func (f fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string) (visit store.Lease, err error) {
+func (f fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string, rate float64) (visit store.Visit, err error) {
 	var busy error
 	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
-		busy = nil
+		busy, visit = nil, store.Visit{}
 		own, _ := groupOf(turn)
 		if err := heldGroup(t, turn, own, now, ""); err != nil {
 			return err
 		}
-		id, err := f.visitedGroup(t, host, address, now)
-		if visit = turn; err != nil || id == own {
+		id, err := f.visitedGroup(t, host, address, int64(rate*1000), now)
+		if err != nil {
 			return err
 		}
-		holder := record.VisitHolder(turn)
-		var fence uint64
-		var until int64
-		err = t.Row("SELECT fence, ready FROM fleet_group WHERE id = ? AND holder = ? AND ready > ?", []any{id, holder, now.UnixMilli()}, &fence, &until)
-		if visit = groupLease(id, holder, fence, until); absent(err) {
-			visit, err = claimGroup(t, id, holder, now.UnixMilli(), now.Add(d).UnixMilli())
+		g := groupRow{id: id}
+		var held string
+		var ready, until, delay int64
+		err = t.Row(`SELECT holder, fence, ready, network, slotted, coalesce((SELECT until FROM fleet_host WHERE host = ?), 0), coalesce((SELECT max(delay) FROM fleet_host WHERE grp = g.id), 0)
+			FROM fleet_group g WHERE id = ?`, []any{host, id}, &held, &g.fence, &ready, &g.network, &g.slotted, &until, &delay)
+		visit.Delay = time.Duration(delay) * time.Millisecond
+		if err != nil {
+			return err
 		}
-		if err == nil && visit.Fence == 0 {
+		holder, ms := record.VisitHolder(turn), now.UnixMilli()
+		permitted := id != own && until <= ms && ready <= ms
+		if permitted && g.network != "" && !g.slotted {
+			if permitted, err = permit(t, g, ms, 1); err != nil {
+				return err
+			}
+		}
+		switch {
+		case id == own:
+			visit.Lease = turn
+		case until > ms:
+			visit.Lease = groupLease(id, holder, 0, until)
+		case ready > ms && held == holder:
+			visit.Lease = groupLease(id, holder, uint64(g.fence), ready)
+		case permitted:
+			visit.Lease, err = claimGroup(t, id, holder, ms, now.Add(d).UnixMilli())
+		default:
+			err = t.Row("SELECT ready FROM fleet_group WHERE id = ?", []any{id}, &ready)
+			visit.Lease = groupLease(id, holder, 0, ready)
+		}
+		if err == nil && visit.Lease.Fence == 0 {
 			busy = record.GroupBusy(host, address)
 		}
 		return err
@@ -357,14 +384,19 @@ func claimGroup(t Tx, id int64, holder string, now, until int64) (store.Lease, e
 }
 
 // visitedGroup returns the group of a machine. If it has none, it gets one of the class visited.
-func (f fleet) visitedGroup(t Tx, host, address string, now time.Time) (id int64, err error) {
+func (f fleet) visitedGroup(t Tx, host, address string, rate int64, now time.Time) (id int64, err error) {
+	if rate > 0 {
+		if err := addNetwork(t, address, rate); err != nil {
+			return 0, err
+		}
+	}
 	var network bool
-	if err := t.Row("SELECT ?1 = '' OR EXISTS (SELECT 1 FROM fleet_network WHERE name = ?1)", []any{address}, &network); err != nil {
+	if err := t.Row("SELECT EXISTS (SELECT 1 FROM fleet_network WHERE name = ?)", []any{address}, &network); err != nil {
 		return 0, err
 	}
-	key := address
+	key, name := address, ""
 	if network {
-		key = host
+		key, name = host, address
 	}
 	err = t.Row(`SELECT id FROM (SELECT id, ?1 AS rank FROM fleet_group WHERE address = ?2
 		UNION ALL SELECT grp, NOT ?1 FROM fleet_host WHERE host = ?3) AS found ORDER BY rank LIMIT 1`, []any{network, key, host}, &id)
@@ -373,20 +405,25 @@ func (f fleet) visitedGroup(t Tx, host, address string, now time.Time) (id int64
 	}
 	ids, err := groupIDs(t, 1)
 	if err == nil {
-		err = t.Exec("DELETE FROM fleet_group WHERE id IN (SELECT id FROM fleet_group WHERE class = ? AND ready <= ?"+f.db.Claim()+")", visited, now.UnixMilli())
+		err = t.Exec("DELETE FROM fleet_group WHERE id IN (SELECT id FROM fleet_group WHERE class = ? AND ready + CASE WHEN slotted THEN ? ELSE 0 END <= ?"+f.db.Claim()+")",
+			visited, record.SlotTime.Milliseconds(), now.UnixMilli())
 	}
 	if err != nil {
 		return 0, err
 	}
-	return ids[0], t.Exec("INSERT INTO fleet_group (id, address, class, due) VALUES (?, ?, ?, ?)", ids[0], key, visited, int64(never))
+	return ids[0], t.Exec("INSERT INTO fleet_group (id, address, network, class, due) VALUES (?, ?, ?, ?, ?)", ids[0], key, name, visited, int64(never))
 }
 
 // Leave implements [store.Fleet].
-func (f fleet) Leave(ctx context.Context, delay time.Duration, visits ...store.Lease) error {
+func (f fleet) Leave(ctx context.Context, visits ...store.Visit) error {
 	err := f.change(ctx, Lock{}, func(t Tx, now time.Time) error {
-		for _, l := range slices.SortedFunc(slices.Values(visits), byName) {
-			id, _ := groupOf(l)
-			if err := release(t, l, id, now, delay); err != nil && !errors.Is(err, millrace.ErrConflict) {
+		for _, v := range slices.SortedFunc(slices.Values(visits), func(a, b store.Visit) int { return byName(a.Lease, b.Lease) }) {
+			id, _ := groupOf(v.Lease)
+			err := release(t, v.Lease, id, now, v.Delay)
+			if err == nil {
+				err = charge(t, id, v.Requests-1)
+			}
+			if err != nil && !errors.Is(err, millrace.ErrConflict) {
 				return err
 			}
 		}
@@ -477,7 +514,7 @@ func (p *placement) target() (int64, error) {
 		}
 	}
 	if p.rate > 0 {
-		if err := p.network(); err != nil {
+		if err := addNetwork(p, p.address, p.rate); err != nil {
 			return 0, err
 		}
 	}
@@ -503,9 +540,9 @@ func (p *placement) target() (int64, error) {
 	return ids[0], p.Exec("INSERT INTO fleet_group (id, address, network, class, due) VALUES (?, ?, ?, ?, ?)", ids[0], address, network, store.PriorityNormal, int64(never))
 }
 
-// network adds the network of the address to the table.
-func (p *placement) network() error {
-	return p.Exec("INSERT INTO fleet_network (name, rate, next) VALUES (?, ?, 0) ON CONFLICT (name) DO NOTHING", p.address, p.rate)
+// addNetwork adds a network to the table, unless it is there.
+func addNetwork(t Tx, name string, rate int64) error {
+	return t.Exec("INSERT INTO fleet_network (name, rate, next) VALUES (?, ?, 0) ON CONFLICT (name) DO NOTHING", name, rate)
 }
 
 // split puts each host of a group into its own group in a network.
@@ -530,7 +567,7 @@ func (p *placement) split(group int64) error {
 	if err := p.Exec("UPDATE fleet_group SET address = '', network = ? WHERE id = ?", p.address, group); err != nil {
 		return err
 	}
-	if err := p.network(); err != nil {
+	if err := addNetwork(p, p.address, p.rate); err != nil {
 		return err
 	}
 	return p.Exec(requeueGroups+" WHERE id = ANY(?)", append(ids, group))
