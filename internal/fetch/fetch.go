@@ -54,7 +54,7 @@ type Options struct {
 	Concurrency int
 	// Gap returns the minimum time between the starts of two requests to one host name, also with
 	// SharedQueues. A longer time of Delay or robots.txt takes precedence. With SharedQueues, Gap is
-	// called again when the response arrives. If nil, there is none.
+	// called again when the response arrives. If nil, there is no minimum.
 	Gap func(host string) time.Duration
 	// SharedQueues is a client whose host queues this client shares. Gaps, Retry-After and
 	// concurrency apply to both clients together, with Delay and Concurrency of SharedQueues.
