@@ -22,14 +22,14 @@ type mcpCommand struct {
 	commonFlags
 	fetchFlags
 	embedFlags
-	URL        []string `arg:"" optional:"" name:"url" help:"Sites to mirror, and to keep up to date while the server runs."`
-	Store      string   `placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
-	Label      string   `placeholder:"LABEL" help:"Offer only the sites of the store with this label (see millrace sites add)."`
-	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next refresh continues (default: ${default}; 0 is no limit)."`
-	Fetch      *bool    `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
-	Listen     string   `placeholder:"ADDRESS" help:"Serve HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
-	RequireKey bool     `help:"With --listen: require a key with the scope read (see millrace help keys)."`
-	Rate       float64  `placeholder:"N" help:"With --listen: maximum requests per second from one key or address; bursts may be twice as large (default: no limit)."`
+	URL        []string  `arg:"" optional:"" name:"url" help:"Sites to mirror, and to keep up to date while the server runs."`
+	Store      string    `placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
+	Label      siteLabel `placeholder:"LABEL" help:"Offer only the sites of the store with this label (see millrace sites add)."`
+	MaxPages   int       `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next refresh continues (default: ${default}; 0 is no limit)."`
+	Fetch      *bool     `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
+	Listen     string    `placeholder:"ADDRESS" help:"Serve HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
+	RequireKey bool      `help:"With --listen: require a key with the scope read (see millrace help keys)."`
+	Rate       float64   `placeholder:"N" help:"With --listen: maximum requests per second from one key or address; bursts may be twice as large (default: no limit)."`
 }
 
 // mcpReport is the report of `millrace mcp --listen --json` when the server is ready.
@@ -65,9 +65,9 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	lib := library.New(st, path, &library.Options{Label: c.Label, Logger: p.log, Embedder: embedder, Progress: p.steps()})
+	lib := library.New(st, path, &library.Options{Label: string(c.Label), Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	defer func() { err = errors.Join(err, lib.Close(), st.Close()) }()
-	if err := ingest.CheckLabel(ctx, st.Fleet(), c.Label); err != nil {
+	if err := ingest.CheckLabel(ctx, st.Fleet(), string(c.Label)); err != nil {
 		return err
 	}
 

@@ -16,15 +16,15 @@ type reportCommand struct {
 	savingsFlags
 	fetchFlags
 	botFlags
-	Source string   `arg:"" optional:"" help:"Access log of a web server, plain or gzip, or - for standard input; or SOURCE of serve."`
-	Logs   []string `arg:"" optional:"" name:"log" help:"More access logs."`
-	Site   string   `placeholder:"URL" help:"With access logs: count only requests for this site, and fetch some of its pages to compare their sizes with those of their documents."`
-	Unit   string   `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
-	As     string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
-	Store  string   `placeholder:"FILE|URL" help:"Value of --store for serve, if any, or a mirror that pull has written."`
-	Label  string   `placeholder:"LABEL" help:"Only the mirrored sites with this label (see millrace sites add)."`
-	Since  string   `placeholder:"DATE" help:"First day of the report, such as 2026-11-01 (default: 30 days ago for a published site, the first day of access logs). Pulls are always reported in total."`
-	CSV    bool     `name:"csv" help:"Print CSV for spreadsheets, with a line for each day, bot and protocol."`
+	Source string    `arg:"" optional:"" help:"Access log of a web server, plain or gzip, or - for standard input; or SOURCE of serve."`
+	Logs   []string  `arg:"" optional:"" name:"log" help:"More access logs."`
+	Site   string    `placeholder:"URL" help:"With access logs: count only requests for this site, and fetch some of its pages to compare their sizes with those of their documents."`
+	Unit   string    `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
+	As     string    `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
+	Store  string    `placeholder:"FILE|URL" help:"Value of --store for serve, if any, or a mirror that pull has written."`
+	Label  siteLabel `placeholder:"LABEL" help:"Only the mirrored sites with this label (see millrace sites add)."`
+	Since  string    `placeholder:"DATE" help:"First day of the report, such as 2026-11-01 (default: 30 days ago for a published site, the first day of access logs). Pulls are always reported in total."`
+	CSV    bool      `name:"csv" help:"Print CSV for spreadsheets, with a line for each day, bot and protocol."`
 }
 
 // Run prints the machine traffic in access logs, the savings of the pulls into a mirror, or the
@@ -62,7 +62,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	r, err := report.Of(ctx, st, &report.Options{Store: stores.Name(c.Store), Label: c.Label, Since: since, Coefficients: c.values(), Logger: p.log})
+	r, err := report.Of(ctx, st, &report.Options{Store: stores.Name(c.Store), Label: string(c.Label), Since: since, Coefficients: c.values(), Logger: p.log})
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/internal/ingest"
@@ -21,6 +22,32 @@ type sitesCommand struct {
 	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites, and pull the selected sites at once, paused or not."`
 }
 
+// siteLabel is a label of sites as users write it. An empty one is refused, because an empty shell
+// variable must not select all sites.
+type siteLabel string
+
+// UnmarshalText sets the label.
+func (l *siteLabel) UnmarshalText(text []byte) error {
+	if *l = siteLabel(text); len(text) == 0 {
+		return errors.New("the label is empty; name a label, or leave out the flag")
+	}
+	return nil
+}
+
+// siteLabels are labels of sites as users write them, separated by commas.
+type siteLabels []string
+
+// UnmarshalText adds labels.
+func (l *siteLabels) UnmarshalText(text []byte) error {
+	for name := range strings.SplitSeq(string(text), ",") {
+		if name == "" {
+			return errors.New("the label is empty; name a label, or leave out the flag")
+		}
+		*l = append(*l, name)
+	}
+	return nil
+}
+
 // sitesStore holds the flag that selects the store.
 type sitesStore struct {
 	commonFlags
@@ -31,15 +58,15 @@ type sitesStore struct {
 type sitesChosen struct {
 	sitesStore
 	fetchFlags
-	Sites []string `arg:"" optional:"" name:"source" help:"Sites, with the same syntax as for millrace sites add. If one of them is not in the list of sites, nothing changes."`
-	Label string   `placeholder:"LABEL" help:"Only sites with this label. Without SOURCE, all of them."`
+	Sites []string  `arg:"" optional:"" name:"source" help:"Sites, with the same syntax as for millrace sites add. If one of them is not in the list of sites, nothing changes."`
+	Label siteLabel `placeholder:"LABEL" help:"Only sites with this label. Without SOURCE, all of them."`
 }
 
 type sitesAddCommand struct {
 	sitesStore
 	fetchFlags
 	Sites       []string          `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list is text with a URL in each line, OPML, a sitemap, or a sitemap index."`
-	Label       []string          `placeholder:"LABEL" help:"Labels to add. A label with a leading - is removed."`
+	Label       siteLabels        `placeholder:"LABEL,..." help:"Labels to add. A label with a leading - is removed."`
 	Priority    string            `enum:",low,normal,high" default:"" help:"Priority of the sites when more sites are due than the workers can pull: low, normal or high (default: normal)."`
 	MinInterval sitelist.Interval `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch). To remove it, use --min-interval=-."`
 	MaxInterval sitelist.Interval `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch). It also lowers a longer minimum of watch. To remove it, use --max-interval=-."`
@@ -98,7 +125,7 @@ func (c *sitesChosen) each(ctx context.Context, p *process, pages bool, f func(f
 		return usageError("no site selected; name sites, or select them by --label")
 	}
 	return c.change(ctx, p, false, &c.fetchFlags, c.Sites, func(st store.Store, l *sitelist.List) error {
-		choice := sitelist.Choice{Label: c.Label, Pages: pages}
+		choice := sitelist.Choice{Label: string(c.Label), Pages: pages}
 		return l.Each(ctx, st, choice, func(q store.FleetQuery) (int, error) { return f(st.Fleet(), ctx, q) })
 	})
 }
@@ -135,7 +162,7 @@ func (c *sitesResumeCommand) Run(ctx context.Context, p *process) error {
 
 type sitesListCommand struct {
 	sitesStore
-	Label string `placeholder:"LABEL" help:"List only sites with this label."`
+	Label siteLabel `placeholder:"LABEL" help:"List only sites with this label."`
 }
 
 // Run lists the sites.
@@ -144,10 +171,10 @@ func (c *sitesListCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	err = ingest.CheckLabel(ctx, st.Fleet(), c.Label)
+	err = ingest.CheckLabel(ctx, st.Fleet(), string(c.Label))
 	var stats store.FleetStats
 	if err == nil {
-		stats, err = st.Fleet().Stats(ctx, c.Label)
+		stats, err = st.Fleet().Stats(ctx, string(c.Label))
 	}
 	var now time.Time
 	if err == nil {
@@ -155,7 +182,7 @@ func (c *sitesListCommand) Run(ctx context.Context, p *process) error {
 	}
 	if err == nil {
 		p.reported = true
-		err = sitelist.Write(p.stdout, stats, st.Fleet().Sites(ctx, store.FleetQuery{Label: c.Label}), now, c.JSON)
+		err = sitelist.Write(p.stdout, stats, st.Fleet().Sites(ctx, store.FleetQuery{Label: string(c.Label)}), now, c.JSON)
 	}
 	return errors.Join(err, st.Close())
 }

@@ -31,6 +31,14 @@ func TestSites(t *testing.T) {
 	if code, r := sites("add", list, "--skip-invalid", "--label", "books"); code != exitGood || r.Added != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}
+	if code, r := sites("add", second.url, list+" absent"); code != exitFailure || r.Added != 0 || len(r.Entries) != 1 || r.Entries[0].Source != list+" absent" || r.Rules["file-not-found"] != 1 {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	for _, args := range [][]string{{"add", second.url}, {"list"}, {"pause", second.url}} {
+		if code, out, _ := command(t, nil, append(append([]string{"sites"}, args...), "--store", mirror, "--label", "", "--json")...); code != exitUsage || !strings.Contains(out, `"usage/label"`) {
+			t.Errorf("%q: exit %d: %s", args, code, out)
+		}
+	}
 	h, secret := newHook(t), filepath.Join(t.TempDir(), "secret")
 	write(t, secret, hookSecret+"\n")
 	var both [2]*served

@@ -79,8 +79,8 @@ func (p *process) openArtifacts(ctx context.Context, name, path string, st store
 
 // chosenSites holds the flags that select sites of a store.
 type chosenSites struct {
-	Site  string `placeholder:"URL" help:"Only this site of the store (default: all sites)."`
-	Label string `placeholder:"LABEL" help:"Only sites with this label (see millrace sites add)."`
+	Site  string    `placeholder:"URL" help:"Only this site of the store (default: all sites)."`
+	Label siteLabel `placeholder:"LABEL" help:"Only sites with this label (see millrace sites add)."`
 }
 
 // of returns the names of the selected sites, and of all sites of a store.
@@ -92,7 +92,7 @@ func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (sele
 		return sitesOf(ctx, st, file, c.Site)
 	}
 	if all, err = ingest.SiteNames(ctx, st); err == nil {
-		selected, err = ingest.SitesWithLabel(ctx, st, c.Label)
+		selected, err = ingest.SitesWithLabel(ctx, st, string(c.Label))
 	}
 	if err == nil && len(selected) == 0 {
 		err = fmt.Errorf("label %q: %w: none of its sites has been pulled yet", c.Label, millrace.ErrNotFound)

@@ -150,7 +150,8 @@ func (l *List) source(ctx context.Context, source string) error {
 		if !strings.ContainsAny(source, `/\ `) {
 			err = fmt.Errorf("%w; for a host of this name, use https://%s/", err, source)
 		}
-		return err
+		l.addInvalid(source, 0, millrace.ErrorCode(err), err.Error())
+		return nil
 	}
 	return l.add(source, 0, source)
 }

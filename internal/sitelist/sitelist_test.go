@@ -129,15 +129,15 @@ func TestSources(t *testing.T) {
 	for i := range 10 {
 		answer(fmt.Sprintf("/deep%d.xml", i), index(fmt.Sprintf("%s/deep%d.xml", server.URL, i+1)))
 	}
-	l, urls := read(t, strings.NewReader("https://four.example/\n"), server.URL+"/index.xml", server.URL+"/list.txt", "-", "five.example", "wrong://x", server.URL+"/deep0.xml")
+	l, urls := read(t, strings.NewReader("https://four.example/\n"), server.URL+"/index.xml", server.URL+"/list.txt", "-", "five.example", "wrong://x", "absent file", "absent.csv", server.URL+"/deep0.xml")
 	if slices.Sort(urls); !slices.Equal(urls, []string{
 		"https://five.example/", "https://four.example/", "https://one.example/", "https://three.example/", "https://two.example/",
-	}) || l.Rules["http-404"] != 1 || l.Rules["bad-scheme"] != 1 || l.Rules["too-large"] != 1 || l.Invalid != 3 {
+	}) || l.Rules["http-404"] != 1 || l.Rules["bad-scheme"] != 1 || l.Rules["too-large"] != 1 || l.Rules["file-not-found"] != 2 || l.Invalid != 5 {
 		t.Errorf("%q, %+v", urls, l.Report)
 	}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP()
 	for source, want := range map[string]error{
-		server.URL + "/absent.txt": millrace.ErrNotFound, "absent file": os.ErrNotExist, "absent.csv": os.ErrNotExist, file(t, "<html>"): millrace.ErrInvalid, file(t, "<opml></opml>"): millrace.ErrInvalid,
+		server.URL + "/absent.txt": millrace.ErrNotFound, file(t, "<html>"): millrace.ErrInvalid, file(t, "<opml></opml>"): millrace.ErrInvalid,
 	} {
 		if _, err := Read(t.Context(), client, nil, []string{source}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", source, err)
