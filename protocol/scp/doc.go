@@ -22,7 +22,7 @@
 //     that spans several columns or rows.
 //   - A block without an http or https URL becomes its text.
 //
-// SCP does not carry formatting and links inside text, anchors, list numbers, header cells,
+// SCP does not carry formatting and links inside text, anchors, start numbers of lists, header cells,
 // summary, section, tags, kind, the fields of other protocols, tracks other than captions and
 // subtitles, the size of an audio, and creator and series of a video.
 //
