@@ -3,6 +3,7 @@ package folder
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -137,6 +138,8 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 		for e := range w.Walk(ctx, ".") {
 			ok := true
 			switch {
+			case errors.Is(e.Err, errPrivate) && !f.hasPages(ctx, t, e.File):
+				// a directory of styles, images or scripts, such as _static: no page is skipped
 			case e.Err != nil:
 				ok = yield(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: e.Err})
 			case underscored(e.File):

@@ -75,6 +75,7 @@ func TestWalk(t *testing.T) {
 		".a.html":                     html("Hidden", ""),
 		"_draft.html":                 html("Draft", ""),
 		"_parts/nav.html":             html("Part", ""),
+		"_static/style.css":           "body{}",
 		"404.html":                    html("Not found", ""),
 		"en/404.html":                 html("Not found", ""),
 		"50x.html":                    html("Error", ""),

@@ -32,6 +32,14 @@ func (f *Folder) pages(ctx context.Context, t *snapshot) iter.Seq[tree.Entry] {
 	}
 }
 
+// hasPages reports whether a directory contains HTML pages.
+func (f *Folder) hasPages(ctx context.Context, t *snapshot, dir string) bool {
+	for range tree.Pages(f.walker(t.root).Walk(ctx, dir)) {
+		return true
+	}
+	return false
+}
+
 // linked stores the links to files whose names start with an underscore. It is the cursor for a
 // folder with these files, so that the next walk reads only changed pages.
 type linked struct {
