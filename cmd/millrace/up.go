@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/config"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/setup"
 	"github.com/millrace/millrace/internal/setup/apply"
 	"github.com/millrace/millrace/internal/sites"
@@ -263,7 +265,11 @@ func (c *upCommand) done(p *process, s *serveCommand, up *apply.Report) error {
 		}
 		up.Dashboard = s.dashboardAt(at)
 	}
-	up.Next = append(up.Next, "millrace check "+up.URL)
+	check := "millrace check " + up.URL
+	if u, err := url.Parse(up.URL); err == nil && fetch.IsLoopback(u.Hostname()) {
+		check += " --allow-private"
+	}
+	up.Next = append(up.Next, check)
 	return c.print(p, up)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,6 +61,9 @@ func TestUp(t *testing.T) {
 	u, code := startUp(t, copySite(t, "handbook"), "--config", file, "--listen", listen, "--policy-refuse", "ai-train", "--policy-allow", "search", "--dashboard", "/board")
 	if code != -1 || u.URL != "http://"+listen+"/" || u.Dashboard != u.URL+"board/" || len(u.Password) < 24 {
 		t.Fatalf("exit %d: %+v\n%s", code, u.Report, u.errs)
+	}
+	if want := "millrace check " + u.URL + " --allow-private"; !slices.Contains(u.Next, want) {
+		t.Errorf("next %q, want %s", u.Next, want)
 	}
 	if status, _, body := get(t, u.URL+"robots.txt"); status != http.StatusOK || !strings.Contains(body, "ai-train=no") {
 		t.Errorf("%d %s", status, body)
