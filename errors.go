@@ -155,7 +155,7 @@ func StatusErr(code int) error {
 // RequestError is an error caused by a request, with a message for its sender.
 type RequestError struct {
 	Status int    // HTTP status, 400 or above
-	Code   string // code of the protocol, such as "INVALID_PARAM"; "" = the protocol's code for Status
+	Code   string // code of the protocol, such as "INVALID_PARAM". If empty, the protocol's code for Status.
 	Text   string // cause, and what the sender can do
 	Page   string // identity of the requested page; "" if none or unknown
 }
@@ -173,13 +173,13 @@ func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 
 // FormatError describes how and where a document violates its format. It wraps [ErrInvalid].
 type FormatError struct {
-	Protocol string // protocol name, such as "tct-01"; "" = the format belongs to no protocol
-	URL      string // URL of the document; "" = the caller adds it
-	Position string // line and column, or a JSON Pointer such as "/items/3/etag"; "" = the whole document
-	Section  string // section of the specification, such as "1.5.2"; "" = none
+	Protocol string // protocol name, such as "tct-01". If empty, the format belongs to no protocol.
+	URL      string // URL of the document. If empty, the caller adds it.
+	Position string // line and column, or a JSON Pointer such as "/items/3/etag". If empty, the whole document.
+	Section  string // section of the specification, such as "1.5.2", or ""
 	Code     string // error code; if empty, the code of Err, else PROTOCOL/SECTION, else "invalid"
 	Reason   string // description of the violation
-	Err      error  // cause; nil = none
+	Err      error  // cause, or nil
 }
 
 // Error returns "tct-01 https://example.com/llm-pages.json at /items/3/etag:

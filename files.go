@@ -67,7 +67,7 @@ type Artifact struct {
 	Modified  time.Time       // value of Last-Modified
 	Size      int64           // encoded size in bytes
 	Sum       string          // lower-case hex SHA-256 of the encoded bytes
-	PageCount int64           `json:",omitempty"` // number of pages that the artifact lists or contains; 0 = none or unknown
-	Versions  string          `json:",omitempty"` // pattern of the paths of later documents that are coded against this artifact, with "*" for any characters; "" = none
+	PageCount int64           `json:",omitempty"` // number of pages that the artifact lists or contains, or 0 if unknown
+	Versions  string          `json:",omitempty"` // pattern of the paths of later documents that are coded against this artifact, with "*" for any characters, or ""
 	Note      json.RawMessage // data that the protocol stores for the next edition
 }

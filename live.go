@@ -59,10 +59,10 @@ type Live interface {
 // Subject describes the content of a response: one page, the result of a search, or a list of
 // pages.
 type Subject struct {
-	Page         string // identity of the page; "" = no page, or several
+	Page         string // identity of the page. If empty, there is no page, or several.
 	Continuation bool   // the response is a later part of a page that is sent in parts
 	Search       bool   // the response is the result of a search
 	Query        string // text of the search, if known
-	PageCount    int64  // number of pages, changes or passages in the response; 0 = none or unknown
+	PageCount    int64  // number of pages, changes or passages in the response. If zero, none or unknown.
 	Public       bool   // the response is a discovery document, which leads to the other documents
 }

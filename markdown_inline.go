@@ -31,7 +31,7 @@ type marker struct {
 	strings.Builder
 	text   string
 	cell   bool
-	prev   rune // character before the output; 0 = none
+	prev   rune // character before the output, or 0
 	inside bool // inside emphasis written with asterisks
 
 	markEnd, codeEnd int // offsets after the last asterisks and the last backticks
@@ -63,7 +63,7 @@ func joinBreaks(lines []string) string {
 	return s
 }
 
-// write writes text[pos:end] with its spans. after is the character after the text; 0 = none.
+// write writes text[pos:end] with its spans. after is the character after the text, or 0.
 func (m *marker) write(spans []Span, pos, end int, after rune) {
 	for i := 0; i < len(spans); {
 		s := spans[i]
@@ -153,7 +153,7 @@ func (m *marker) tagged(tag string, inner []Span, from, to int) {
 	m.WriteString("</" + tag + ">")
 }
 
-// before returns the character before the current position; 0 = none.
+// before returns the character before the current position, or 0.
 func (m *marker) before() rune {
 	if m.Len() == 0 {
 		return m.prev

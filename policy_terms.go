@@ -15,13 +15,13 @@ import (
 // agree. The zero value has no requirements and specifies no purpose. [Visibility] is separate:
 // hidden content is in no document.
 type Policy struct {
-	Terms   string // URL of the terms of use; "" = none
-	Payment string // URL of the prices of paid access; "" = none
-	Contact string // URL for requesting licences, possibly mailto:; "" = none
+	Terms   string // URL of the terms of use, or ""
+	Payment string // URL of the prices of paid access, or ""
+	Contact string // URL for requesting licences, possibly mailto:, or ""
 
 	Effective time.Time // time at which the policy takes effect; zero = unspecified
 	Updated   time.Time // time of the last change; zero = unspecified
-	Revision  int       // number of the revision, starting at 1; 0 = unspecified
+	Revision  int       // number of the revision, starting at 1, or 0 if unspecified
 
 	// Purposes maps each purpose to whether the content may be used for it. A missing purpose is
 	// unspecified, which does not mean permitted.
@@ -29,8 +29,8 @@ type Policy struct {
 	Requirements Requirements
 	Rate         RateHints
 
-	Retention time.Duration // time for which copies may be stored, in whole seconds; 0 = unspecified
-	Access    string        // description of who may read the content, in one line; "" = unspecified
+	Retention time.Duration // time for which copies may be stored, in whole seconds, or 0 if unspecified
+	Access    string        // description of who may read the content, in one line, or "" if unspecified
 	Consumers []string      // product tokens of approved agents
 }
 

@@ -18,9 +18,9 @@ type Query struct {
 	// that is not valid in this syntax is treated as words. Search uses the first MaxQuery
 	// characters and, if there are too many words, the rarest ones. Found.Note reports both.
 	Text         string
-	Page         string  // restricts the search to the page with this URL, absolute or an identity; "" = all pages
+	Page         string  // restricts the search to the page with this URL, absolute or an identity. If empty, all pages.
 	Skip         int     // number of best hits to skip
-	Limit        int     // maximum number of hits; 0 = 10
+	Limit        int     // maximum number of hits. If zero, 10.
 	MinRelevance float64 // minimum relevance
 	// PerPage is the maximum number of hits per page. If zero, 3. If Page is set, PerPage is
 	// ignored.
@@ -36,8 +36,8 @@ type Found struct {
 	// Total is the number of hits regardless of Skip and Limit. Search ranks only the best 300
 	// passages that contain words of the query, or up to 500 if 300 give fewer than ten hits.
 	Total int
-	// Corrected is the query with corrected spelling; "" = the query was used unchanged. A query is
-	// corrected only if it finds few passages and the corrected query finds more.
+	// Corrected is the query with corrected spelling. If empty, the query was used unchanged. A
+	// query is corrected only if it finds few passages and the corrected query finds more.
 	Corrected string
 	// Stale reports whether the index is older than the view, so that the latest changes are
 	// missing. If so, Note describes the state of the index.

@@ -10,12 +10,12 @@ import (
 // Ref names a page at a source and one version of the page.
 type Ref struct {
 	URL     string // URL as the source spells it; [Page.URL] takes precedence
-	Version string // validator of the version, verbatim; see [SameVersion]; "" = unknown
+	Version string // validator of the version, verbatim, or "" if unknown; see [SameVersion]
 	// Location is the URL of the source's document of the page if it differs from URL, such as
 	// TCT's M-URL. A validator belongs to its Location.
 	Location string
-	// Section is the part of the source that lists the page, such as one shard of a list; "" = the
-	// source has no parts.
+	// Section is the part of the source that lists the page, such as one shard of a list. If empty,
+	// the source has no parts.
 	Section string
 }
 
@@ -61,7 +61,7 @@ type Checkpoint struct {
 	// Complete reports whether the stream has listed all pages of Section. If so, pages of Section
 	// that it has not listed since the previous complete checkpoint of Section are deleted.
 	Complete bool
-	Section  string // part of the source, if Complete; "" = the whole source
+	Section  string // part of the source, if Complete. If empty, the whole source.
 }
 
 // Cursor is a position in a source's stream. It is printable. Only the source can interpret it.

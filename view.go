@@ -41,9 +41,9 @@ type View interface {
 type Site struct {
 	Base         string         // base of the C-URLs: absolute, ends with "/"
 	EndpointBase string         // base of the protocol documents: absolute, ends with "/"
-	Home         string         // identity of the home page: "/", or the page to which "/" redirects; "" = not visible
+	Home         string         // identity of the home page: "/", or the page to which "/" redirects. If empty, it is not visible.
 	Title        string         // title from the source, else the title of the home page, else the host
-	Language     string         // language of the home page; "" = unknown
+	Language     string         // language of the home page, or "" if unknown
 	Epoch        string         // random name of the view's log
 	Volatile     bool           // the log ends with the process, so documents contain no tokens or dates from it
 	Earlier      []Epoch        // earlier logs that this one continues, oldest first
@@ -103,10 +103,10 @@ type Section struct {
 
 // Scan selects pages of a view and their order.
 type Scan struct {
-	Section    string // only this section; "" = all pages
+	Section    string // only this section. If empty, all pages.
 	Order      Order
-	After      string // resume after the page with this URL; "" = from the start
-	Limit      int    // maximum number of pages; 0 = all
+	After      string // resume after the page with this URL. If empty, from the start.
+	Limit      int    // maximum number of pages. If zero, all.
 	WithBlocks bool   // include Blocks, which cost more to read
 }
 
@@ -182,8 +182,9 @@ type Document struct {
 	// this request, MISS. Large documents have no CacheField.
 	CacheField string
 	// Variant distinguishes several documents of one URL, for example by the media type that the
-	// request accepts; "" = the URL has one document. A request that selects no variant gets the
-	// document of another protocol or the page. Path is the URL that always returns the same bytes.
+	// request accepts. If empty, the URL has one document. A request that selects no variant gets
+	// the document of another protocol or the page. Path is the URL that always returns the same
+	// bytes.
 	Variant string
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
@@ -191,7 +192,7 @@ type Document struct {
 	// changed. Every large document has Parts. If several documents of a publisher have the same
 	// Parts, they are one document under several paths.
 	Parts *Parts
-	// PartsKeyed contains the bytes for requests with a key of ScopeRead; nil = the same for all
+	// PartsKeyed contains the bytes for requests with a key of ScopeRead. If nil, the same for all
 	// requests. If set, both forms vary by Authorization, and shared caches do not store this one.
 	// A request with an invalid key gets neither.
 	PartsKeyed *Parts
@@ -205,7 +206,7 @@ type Advertisement struct {
 	// element.
 	RootData []json.RawMessage
 	// Page returns the links for the response to the page at pagePath, or none if the protocol does
-	// not publish that page; nil = never any.
+	// not publish that page. If Page is nil, there are none.
 	Page func(ctx context.Context, pagePath string) ([]Link, error)
 	// ExplainFallback explains why a request for the protocol's form of a page gets the page
 	// itself. The explanation is a header field and its value. If field is empty or
@@ -228,7 +229,7 @@ type Advertisement struct {
 type Entry struct {
 	URL  string // absolute URL, or a path on the origin
 	Type string // media type of the document
-	Spec string // URL of the protocol's specification; "" = not published
+	Spec string // URL of the protocol's specification, or "" if not published
 }
 
 // Link is one web link (RFC 8288).
@@ -240,8 +241,8 @@ type Link struct {
 	// NoField omits an HTML link from the Link header field.
 	NoField bool
 	// Vary is the request field that selects between the page and the target, if both have the
-	// page's URL. It is added to the Vary field of the page's response; "" = the URL always returns
-	// the page.
+	// page's URL. It is added to the Vary field of the page's response. If empty, the URL always
+	// returns the page.
 	Vary string
 }
 

@@ -30,7 +30,7 @@ type budget struct {
 	maxTime  time.Duration
 	start    time.Time
 	client   *fetch.Client
-	over     func() error // returns an error if the site allows no more requests; nil = no such limit
+	over     func() error // returns an error if the site allows no more requests. If nil, there is no such limit.
 	asked    atomic.Int64 // number of requested pages
 }
 

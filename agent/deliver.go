@@ -26,7 +26,7 @@ const (
 // delivery is the delivery of the changes of a site to a receiver.
 type delivery struct {
 	site    string // name in the store
-	webhook string // "" = the receiver of the options
+	webhook string // If empty, the receiver of the options.
 }
 
 // delivery returns the delivery of a site of the store, by the settings of a site of the fleet.

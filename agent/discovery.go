@@ -24,8 +24,8 @@ type Discovery struct {
 	Moved   string          `json:"moved,omitempty"` // URL to which the root redirects, if that is another site
 	Ways    []DiscoveredWay `json:"ways"`            // ways to read the site
 	Absent  []string        `json:"absent"`          // protocols that the site does not have
-	First   string          `json:"first"`           // way of a first pull; "" = none
-	Refresh string          `json:"refresh"`         // way of a later pull; "" = none
+	First   string          `json:"first"`           // way of a first pull, or ""
+	Refresh string          `json:"refresh"`         // way of a later pull, or ""
 	// Inconclusive is the limit that ended a part of the probe; absent if no limit did.
 	Inconclusive string             `json:"inconclusive,omitempty"`
 	Plan         *discover.Plan     `json:"plan"`           // planned routes and their cost

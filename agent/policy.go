@@ -28,7 +28,7 @@ const policyAge = 24 * time.Hour
 type forbiddenError struct {
 	purpose          millrace.Purpose
 	document, member string
-	contact          string // address for permission; "" = unknown
+	contact          string // address for permission, or "" if unknown
 }
 
 // Error names the document, the member, and the option that overrides the policy.
@@ -67,7 +67,7 @@ type policyEnforcer struct {
 	unclear bool // whether a document could not be read, so the next pull reads all of them again
 	quota   *quota
 	counts  func(context.Context) (store.Store, error) // see Options.RequestCounts
-	counted store.Store                                // store that counts has opened; nil = none
+	counted store.Store                                // store that counts has opened, or nil
 	refusal error                                      // error that ends the pull
 
 	noting  sync.Mutex                 // protects the notes of the report

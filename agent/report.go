@@ -70,7 +70,7 @@ type Progress struct {
 	// Done is the number of finished pages, and Found the number of pages found so far. Both only
 	// grow.
 	Done, Found int
-	// Expected is the expected minimum number of pages of the site; 0 = unknown.
+	// Expected is the expected minimum number of pages of the site, or 0 if unknown.
 	Expected int
 	Ended    bool // reading has ended; no more progress follows
 

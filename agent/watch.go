@@ -140,7 +140,7 @@ type watch struct {
 	now    func() time.Time // clock of this program
 	worker string           // names this program among those that share the sites of the store
 	fleet  store.Fleet
-	named  []string // URLs of sites in the fleet; nil = all that are listed
+	named  []string // URLs of sites in the fleet. If nil, all that are listed.
 	budget *rateBudget
 	due    chan struct{} // has an element if a turn may be due
 

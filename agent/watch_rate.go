@@ -15,7 +15,7 @@ import (
 type rateBudget struct {
 	store           store.Store
 	stored          state.JSON[rateRecord]
-	requests, bytes float64 // per second; 0 = no limit
+	requests, bytes float64 // per second. If zero, there is no limit.
 
 	spent atomic.Int64  // received bytes that are not stored yet
 	lock  chan struct{} // holds a token while a request waits for its reservation to begin

@@ -64,7 +64,7 @@ type ways struct {
 	*sitePull
 	found  waysRecord
 	fresh  bool                  // whether the ways were found in this pull
-	was    *discover.SiteReport  // expired ways without a failure, which must be checked; nil = none
+	was    *discover.SiteReport  // expired ways without a failure, which must be checked, or nil
 	before map[string]wayFailure // failures before the pull began
 }
 

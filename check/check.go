@@ -29,7 +29,7 @@ type Rule struct {
 	Level    Level
 	Section  string // section of the specification
 	Sentence string // the requirement in one sentence
-	Fix      string // how to fix a violation; "" = make the sentence true
+	Fix      string // how to fix a violation. If empty, make the sentence true.
 	// Check checks the target and reports violations. It returns [ErrNotApplicable] if the rule
 	// applies to nothing on the site, [ErrAbsent] if the site does not have the protocol, and
 	// another error if it could not check.

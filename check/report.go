@@ -14,7 +14,7 @@ type Report struct {
 	Site      string             `json:"site"`
 	Protocols map[string]*Result `json:"protocols"` // results by the name of the protocol
 	Findings  []Finding          `json:"findings"`  // violations of rules
-	// Inconclusive is the limit that ended a part of the check; "" = none.
+	// Inconclusive is the limit that ended a part of the check, or "".
 	Inconclusive string    `json:"inconclusive,omitempty"`
 	Outcomes     []Outcome `json:"-"` // one for each rule, in order
 }

@@ -10,8 +10,8 @@ import (
 
 // RunOptions configures [Run]. The zero value is valid.
 type RunOptions struct {
-	MaxFindings int           // maximum number of findings per rule, plus one finding that counts the rest; 0 = 20
-	MaxTime     time.Duration // time limit of the whole check; 0 = 10 minutes
+	MaxFindings int           // maximum number of findings per rule, plus one finding that counts the rest. If zero, 20.
+	MaxTime     time.Duration // time limit of the whole check. If zero, 10 minutes.
 }
 
 // Run runs the rules of every suite, in order, and returns the report. It fails if the site is

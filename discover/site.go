@@ -72,7 +72,7 @@ type SiteReport struct {
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
 	Licenses []License        `json:"licenses,omitempty"` // licenses to which the root or robots.txt refers
 	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
-	// Inconclusive is the limit that ended a part of the probe; "" = none. Protocols in Absent may
+	// Inconclusive is the limit that ended a part of the probe, or "". Protocols in Absent may
 	// exist nevertheless.
 	Inconclusive string `json:"inconclusive,omitempty"`
 
@@ -117,7 +117,7 @@ func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
 // Robots contains the rules of a site's robots.txt for the client.
 type Robots struct {
-	RootRule   string            `json:"root_rule,omitempty"`   // record that disallows the root; "" = none
+	RootRule   string            `json:"root_rule,omitempty"`   // record that disallows the root, or ""
 	Delay      time.Duration     `json:"crawl_delay,omitempty"` // value of Crawl-delay
 	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content, verbatim
 }

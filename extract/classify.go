@@ -54,7 +54,7 @@ type unit struct {
 	before    int32 // number of words in the units before it
 	heading   int32 // index of the last heading before it; -1 = none
 	announces bool  // the unit is a heading that announces texts elsewhere
-	level     uint8 // rank of the heading; 0 = not a heading
+	level     uint8 // rank of the heading. If zero, it is not a heading.
 	kept      bool  // whether the rules keep the unit
 	shows     bool  // the form is not significant: code, a figure, a footnote, or a text that was nested too deeply
 	score     int32

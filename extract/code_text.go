@@ -15,7 +15,7 @@ func codeText(n *html.Node) string { return newCoder(n).text() }
 // coder collects the text of a code block.
 type coder struct {
 	buf     []byte
-	lines   *html.Node // element whose children are lines without line ends; nil = none
+	lines   *html.Node // element whose children are lines without line ends, or nil
 	made    bool       // line ends are elements, so white space may come from the HTML source
 	pre     bool
 	cells   bool // each row of the table is one line

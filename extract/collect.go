@@ -28,7 +28,7 @@ type box struct {
 	level       uint8  // highest rank of a heading in the subtree; 7 = none
 	marked      bool   // a rule marks the box as content
 	noAttrs     bool   // whether n has no attributes; a copy like tag
-	drop        string // reason why the subtree is left out; "" = content
+	drop        string // reason why the subtree is left out, or "" for content
 }
 
 // plain returns the number of words outside of links.
@@ -69,14 +69,14 @@ type collected struct {
 	refs       []*html.Node    // links to fragments with a short text, which may be footnote references
 	controlled map[string]bool // ids of elements that controls on the page show or hide
 	forms      []int32         // boxes of the first forms
-	rules      *correction     // changes by rules; nil = no rules
+	rules      *correction     // changes by rules. If nil, there are no rules.
 	cuts       []cutting       // subtrees that rules removed
 	keeping    int             // number of open elements that rules keep
 	steps      int
 	err        error
 }
 
-// collect visits a document to which rules were applied; nil = no rules.
+// collect visits a document to which rules were applied. If nil, there are no rules.
 func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
 	c := &collected{ctx: ctx, rules: rules}
 	for n := range children(doc) {

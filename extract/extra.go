@@ -29,7 +29,7 @@ type Extra struct {
 	// Forms makes Extra also call Make for documents with forms in their content.
 	Forms bool
 	// Prepare changes a tree that contains attributes with Prefix, before the extraction reads it.
-	// Elements that it removes appear in no field of the page. nil = no change. It may be called
+	// Elements that it removes appear in no field of the page. If nil, nothing changes. It may be called
 	// concurrently.
 	Prepare func(tree *html.Node)
 	// Make returns valid JSON, or nil for no value. It neither changes nor retains the document,
@@ -43,7 +43,7 @@ type Document struct {
 	// Tree is the whole document without the elements that rules drop. For a fragment, it is a
 	// document whose body contains only the fragment.
 	Tree *html.Node
-	// Content is the root of the content, which may include furniture; nil = the document has no
+	// Content is the root of the content, which may include furniture. If nil, the document has no
 	// content.
 	Content *html.Node
 	// Forms are the visible forms of the content in document order, at most 100. They exclude

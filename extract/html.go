@@ -15,8 +15,8 @@ import (
 
 // Options configures [HTML] and [Fragment]. The zero value is valid.
 type Options struct {
-	// ContentType is the value of the Content-Type header; "" = unknown. It sets the character set.
-	// HTML rejects a type that is not HTML.
+	// ContentType is the value of the Content-Type header, or "" if unknown. It sets the character
+	// set. HTML rejects a type that is not HTML.
 	ContentType string
 	// Robots are the values of the X-Robots-Tag header. They add to the robots meta elements of the
 	// document.
@@ -24,11 +24,11 @@ type Options struct {
 	// Base is the absolute URL of the site. Page URLs that are paths are resolved against it. If
 	// empty, page URLs must be absolute.
 	Base string
-	// Rules correct the extraction on the site of the page; nil = none.
+	// Rules correct the extraction on the site of the page, or nil.
 	Rules *Rules
-	// MaxBytes is the maximum size of a document in bytes; 0 = 50 MB.
+	// MaxBytes is the maximum size of a document in bytes. If zero, 50 MB.
 	MaxBytes int
-	// MaxNodes is the maximum number of tags of a document; 0 = 5,000,000.
+	// MaxNodes is the maximum number of tags of a document. If zero, 5,000,000.
 	MaxNodes int
 }
 
@@ -60,20 +60,20 @@ func (o *Options) nodes() int {
 // Result is the page extracted from a document, and information about the extraction.
 type Result struct {
 	Page           *millrace.Page
-	SiteName       string            // name of the site according to the page; "" = none
-	Canonical      string            // the page's rel=canonical, absolute; "" = none
+	SiteName       string            // name of the site according to the page, or ""
+	Canonical      string            // the page's rel=canonical, absolute, or ""
 	Sources        map[string]string // source of each field by its JSON name, such as "meta og:title"
 	Root           string            // selector of the root of the content
 	Dropped        []Dropped         // large subtrees that were left out, and all subtrees dropped by rules, in document order
 	Kept           []Kept            // subtrees kept only because of rules, in document order
 	UnmatchedRules []string          // rules that match no element of the page, such as "drop .promo"
-	// Reason is the reason why there is no content; nil = there is content. A page that only checks
-	// for robots, or requires scripts, consent or a login, has no content. [millrace.ErrorCode]
-	// distinguishes the reasons.
+	// Reason is the reason why there is no content. If nil, there is content. A page that only
+	// checks for robots, or requires scripts, consent or a login, has no content.
+	// [millrace.ErrorCode] distinguishes the reasons.
 	Reason error
 
 	// Failed contains the error of each protocol whose extra data could not be computed, by the
-	// names of [RulesOptions.Extra]; nil = no error.
+	// names of [RulesOptions.Extra]. If nil, there is no error.
 	Failed map[string]error
 
 	// The following fields are for crawlers. They cost almost nothing.
@@ -84,7 +84,7 @@ type Result struct {
 	Links    []Link
 	Feeds    []string // absolute URLs of the RSS, Atom and JSON feeds that the document declares, including feeds of comments
 	NoFollow bool     // robots directives forbid following links; Page.Access.NoIndex is the corresponding field for indexing
-	Refresh  string   // absolute target of an immediate meta refresh, which acts as a redirect; "" = none
+	Refresh  string   // absolute target of an immediate meta refresh, which acts as a redirect, or ""
 	// Login reports whether the page is a login form or asks for a password, with little other
 	// content.
 	Login bool

@@ -26,7 +26,7 @@ type located struct {
 	// protected reports whether the page is a password-protected post of WordPress.
 	protected bool
 	consent   bool                // the page contains little more than the elements of a consent tool
-	why       error               // reason why there is no content; nil = there may be content
+	why       error               // reason why there is no content. If nil, there may be content.
 	thread    bool                // comments are the content of the page
 	own       *html.Node          // the root that was located, if the walk begins at another element
 	keeps     bool                // some rule keeps elements
@@ -263,7 +263,7 @@ func sameForm(a, b *html.Node) bool {
 }
 
 // ownLevel returns the highest rank of a heading inside a box, ignoring the page's title and
-// headings that are links; 0 = none.
+// headings that are links, or 0.
 func (l *located) ownLevel(at int32) int {
 	best := 0
 	for i := at; i < l.c.boxes[at].end; i++ {

@@ -28,7 +28,7 @@ type meta struct {
 	foreign  bool
 	list     evidence          // evidence that the page is only a list of other pages
 	guess    millrace.PageKind // kind that the page declares, determined before the content
-	lines    []nearLine        // lines around the title; nil = not gathered yet
+	lines    []nearLine        // lines around the title, or nil if not gathered yet
 	top      *html.Node        // see topNode
 	topKnown bool
 }

@@ -105,7 +105,7 @@ func scanTags(text []byte) (closed []byte, tags, formatting int) {
 	return append(closed, text[done:]...), tags, formatting
 }
 
-// tagName returns the atom of the name at the beginning of a tag; 0 = another name.
+// tagName returns the atom of the name at the beginning of a tag, or 0 for another name.
 func tagName(text []byte) atom.Atom {
 	var lower [12]byte // longer than all relevant names
 	for i, c := range text[:min(len(text), len(lower))] {

@@ -156,7 +156,7 @@ func isReply(n *html.Node) bool {
 // part is the state of apply at one node.
 type part struct {
 	dropping bool
-	dropped  *Dropped // dropped subtree that contains the node; nil = none, or not reported
+	dropped  *Dropped // dropped subtree that contains the node, or nil if absent or not reported
 	retained int      // index of the retained subtree that contains the node; -1 = none
 	content  bool     // whether the node is content without rules
 }

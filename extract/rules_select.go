@@ -30,7 +30,7 @@ type selection struct {
 // compound is one part of a selector, such as the li.x in "ul > li.x".
 type compound struct {
 	tests []test
-	join  byte // combinator before it: ' ', '>', '+' or '~'; 0 = it is the first compound
+	join  byte // combinator before it: ' ', '>', '+' or '~'. If zero, it is the first compound.
 	bit   int  // index in a joinSet; -1 = no compound follows
 	rule  int  // rule that the compound completes, if no compound follows
 }

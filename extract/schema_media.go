@@ -21,7 +21,7 @@ const (
 // recording is the JSON-LD of a video or an audio recording.
 type recording struct {
 	ldObject
-	content, embed, page string // absolute URLs; "" = unknown
+	content, embed, page string // absolute URLs, or "" if unknown
 	audio                bool
 }
 

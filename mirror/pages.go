@@ -31,7 +31,7 @@ type source struct {
 // name is the name of a page at a source.
 type name struct {
 	ref  millrace.Ref
-	page string // URL of the page; "" = the name is an alias
+	page string // URL of the page. If empty, the name is an alias.
 }
 
 // Len returns the number of pages.

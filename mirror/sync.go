@@ -13,9 +13,9 @@ import (
 
 // Options are the options of [Sync]. The zero value is ready to use.
 type Options struct {
-	Concurrency int // number of concurrent fetches; 0 = 4
-	Batch       int // maximum number of changes per transaction of the sink; 0 = 200
-	Failures    int // the run ends after this number of consecutive unavailable pages; 0 = 20
+	Concurrency int // number of concurrent fetches. If zero, 4.
+	Batch       int // maximum number of changes per transaction of the sink. If zero, 200.
+	Failures    int // the run ends after this number of consecutive unavailable pages. If zero, 20.
 
 	// Fallback fetches a page that the source names but cannot return, and returns the name of the
 	// protocol that it used. If Fallback is nil, Sync skips such pages.
@@ -25,7 +25,7 @@ type Options struct {
 	Enough func() error
 	// Progress is called often, from one goroutine. It may be nil.
 	Progress func(Progress)
-	Logger   *slog.Logger // nil = discard
+	Logger   *slog.Logger // If nil, nothing is logged.
 }
 
 // Progress is the progress of a run.
@@ -48,7 +48,7 @@ type Report struct {
 	SkippedN             int            // total number of skipped pages
 	Unavailable          int            // number of skipped pages that were unavailable; the next run requests them again
 	Fallbacks            map[string]int // number of pages fetched with another protocol, by the name of the protocol
-	Fallback             error          // reason for the first use of Options.Fallback; nil = not used
+	Fallback             error          // reason for the first use of Options.Fallback, or nil if not used
 	UnconfirmedDeletions int            // number of missing pages that are kept until the next run confirms their deletion; see Sync
 }
 

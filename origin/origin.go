@@ -38,12 +38,12 @@ type Origin struct {
 // Options are the options for opening a source. The zero value is valid for a folder.
 type Options struct {
 	Base         string         // URL at which a folder is served; links in its pages are resolved against this URL
-	Client       *http.Client   // client for requests to sites; nil = the guarded default client
-	Rules        *extract.Rules // corrections of the extraction; nil = none
+	Client       *http.Client   // client for requests to sites. If nil, the guarded default client.
+	Rules        *extract.Rules // corrections of the extraction, or nil
 	ExcludeTypes []string       // types of pages to skip
-	Logger       *slog.Logger   // nil = discard
+	Logger       *slog.Logger   // If nil, nothing is logged.
 
-	// KnownRefs and Original return data of the source that a store contains; nil = none. See
+	// KnownRefs and Original return data of the source that a store contains, or nil. See
 	// [millrace.SyncState] and [millrace.OriginalStore].
 	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	Original  func(ctx context.Context, url string) ([]byte, error)

@@ -26,7 +26,7 @@ type Robots struct {
 	says    preferences
 	refused map[string]bool // lower-case product tokens of the crawlers for refused purposes
 	tokens  []string        // the same product tokens in their original case and order
-	delay   float64         // seconds between two requests; 0 = none
+	delay   float64         // seconds between two requests, or 0
 	lines   RobotsLines
 }
 

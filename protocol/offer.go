@@ -16,7 +16,7 @@ type Offer struct {
 	// them.
 	Deletes bool
 
-	// Collection is the URL of an uncompressed file of all pages with their content; "" = none. A
+	// Collection is the URL of an uncompressed file of all pages with their content, or "". A
 	// client with a dictionary for the file reads changes and deletions from it.
 	Collection string
 
@@ -25,7 +25,7 @@ type Offer struct {
 	Changed   Cost // cost of a refresh if something has changed, without the changed pages
 	PerChange Cost // additional cost for each changed page
 	// Basis describes the data on which the estimates are based, such as "the list, and 3 of its
-	// 1,200 documents"; "" = exact counts.
+	// 1,200 documents". If empty, exact counts.
 	Basis string
 }
 

@@ -18,8 +18,8 @@ type Protocol struct {
 	Label   string // short display name, such as "TCT 01"; Name is the same in lower case, with "-" for spaces
 	Title   string // title of the specification
 	Version string // version of the specification
-	Date    string // date of the specification, YYYY-MM-DD; "" = undated
-	Source  string // URL of the specification; "" = not published
+	Date    string // date of the specification, YYYY-MM-DD, or "" if undated
+	Source  string // URL of the specification, or "" if not published
 
 	// Collections reports whether the protocol has files that contain many pages with their
 	// content. On a site with such files, probing another protocol may cost more than reading the
@@ -53,10 +53,11 @@ type Protocol struct {
 	// Feeds reports whether the protocol publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
 	// Partial reports whether a page declares that parts of it are not public. The HTML of such a
-	// page must not be used to complete it. nil = no page does.
+	// page must not be used to complete it. If nil, no page does.
 	Partial func(p *millrace.Page) bool
 	// Sitemap is part of the sitemap URLs in robots.txt that identify the protocol. The policy of a
-	// site without such a URL is not requested; "" = robots.txt does not identify the protocol.
+	// site without such a URL is not requested. If empty, robots.txt does not identify the
+	// protocol.
 	Sitemap string
 
 	// Carry returns what remains of a page after a round trip through the protocol, or nil if the
@@ -79,11 +80,11 @@ type Protocol struct {
 	// fetched once.
 	Probe func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions) (*Offer, error)
 	// Notify calls changed whenever a site reports a change, until ctx ends, and returns the
-	// context's error; nil = the protocol has no event stream. Its first parameters are those of
-	// NewReader. A report is only a hint: read the site to find the changes. position is the
-	// argument of an earlier call of changed; Notify then also reports the events since that call.
-	// If position is empty, Notify calls changed once as soon as the stream is open. Calls do not
-	// overlap; changed must return at once.
+	// context's error. If Notify is nil, the protocol has no event stream. Its first parameters are
+	// those of NewReader. A report is only a hint: read the site to find the changes. position is
+	// the argument of an earlier call of changed; Notify then also reports the events since that
+	// call. If position is empty, Notify calls changed once as soon as the stream is open. Calls do
+	// not overlap; changed must return at once.
 	//
 	// Notify reconnects with growing delays, and continues at its position. The error is
 	// [millrace.ErrNotFound] if the site has no events, [millrace.ErrForbidden] if it refuses them
@@ -96,17 +97,17 @@ type Protocol struct {
 
 // PublisherOptions are the options of every protocol's publisher. The zero value is ready to use.
 type PublisherOptions struct {
-	ListItems int // maximum number of items in one list before it is split into shards; 0 = 50,000
+	ListItems int // maximum number of items in one list before it is split into shards. If zero, 50,000.
 	// Static makes the publisher write its documents for a host that serves only files and ignores
 	// queries.
 	Static bool
 	// NoElements reports whether the head of each page's HTML gets no additional elements.
 	NoElements bool
-	// Contact is a URL or an e-mail address for operators of bots; "" = none.
+	// Contact is a URL or an e-mail address for operators of bots, or "".
 	Contact string
 	// Auth reports whether all documents except discovery documents need a key.
 	Auth bool
-	// Policy is the owner's usage policy; nil = no policy is published. It must be valid
+	// Policy is the owner's usage policy. If nil, no policy is published. It must be valid
 	// ([millrace.Policy.Validate]).
 	Policy *millrace.Policy
 	// Compact omits protocols with Repeats, and documents that repeat another document in another
@@ -137,12 +138,12 @@ func Own[T any](o *PublisherOptions) *T {
 
 // ReaderOptions are the options of every protocol's reader. The zero value is ready to use.
 type ReaderOptions struct {
-	// Note receives violations that do not stop the reader; nil = they are ignored. It may be
+	// Note receives violations that do not stop the reader. If nil, they are ignored. It may be
 	// called from any goroutine.
 	Note func(Note)
 	// Key returns the access key for an origin, such as "https://example.com", or "". The reader
 	// sends the key as a Bearer token to that origin only, and drops it on a redirect to another
-	// origin. nil = no keys. It may be called from any goroutine.
+	// origin. If nil, there are no keys. It may be called from any goroutine.
 	Key func(origin string) string
 	// Policy receives every document that declares a usage policy, before any content under that
 	// policy is read. If it returns an error, the reader stops. The reader also stops if a policy
@@ -162,7 +163,7 @@ type ReaderOptions struct {
 	// document, the error is ErrInvalid. Only TCT draft-00 uses it, because only its pages link
 	// to their documents.
 	CheckPageLinks bool
-	Now            func() time.Time // clock; nil = time.Now
+	Now            func() time.Time // clock. If nil, time.Now.
 }
 
 // Terms is a document in which a site declares how its content may be used.

@@ -32,7 +32,7 @@ func (p Protocol) Suite() check.Suite {
 
 // CheckRobots checks that the site's robots.txt allows bots to fetch urls; otherwise, readers do
 // not fetch them. It skips URLs of other hosts. permitted reports whether the site permits a URL in
-// another way; nil = never. If the site has no robots.txt, CheckRobots returns
+// another way; it may be nil. If the site has no robots.txt, CheckRobots returns
 // [check.ErrNotApplicable].
 func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []string, permitted func(*url.URL) bool) error {
 	file := t.Root() + "robots.txt"

@@ -36,7 +36,7 @@ type Fleet interface {
 	// Hosts returns at most limit hosts whose last turn failed, those with the most failures in a
 	// row first. With a label, it returns only hosts that have a site with that label.
 	Hosts(ctx context.Context, label string, limit int) ([]FleetHost, error)
-	// Stats counts the sites that are not unlisted and have a label; "" = any.
+	// Stats counts the sites that are not unlisted and have a label. If the label is empty, all.
 	Stats(ctx context.Context, label string) (FleetStats, error)
 
 	// Lease gives a worker at most n turns, each with the lease of a different group for the
@@ -107,15 +107,15 @@ type FleetSite struct {
 	Removing bool
 	Added    time.Time // when the site was added
 	Pulled   time.Time // end of the last successful turn; zero = never
-	Error    string    // error of the last turn; "" = successful
-	Name     string    // name of the site in the store; "" = never pulled
+	Error    string    // error of the last turn. If empty, it succeeded.
+	Name     string    // name of the site in the store, or "" if it was never pulled
 	State    []byte    // from the last TurnResult
 }
 
 // FleetQuery selects sites. The zero value selects all.
 type FleetQuery struct {
 	Sites    []string // URLs; at most a few thousand
-	Label    string   // "" = any
+	Label    string   // If empty, all.
 	Removing bool     // only those that are being removed with their pages
 }
 
@@ -123,7 +123,7 @@ type FleetQuery struct {
 type Turn struct {
 	Lease   Lease // lease of the group, for [Site.Ending] and the methods of [Fleet]
 	Site    FleetSite
-	Address string        // address of the host; "" = unknown
+	Address string        // address of the host, or "" if unknown
 	Delay   time.Duration // longest delay of the hosts of the group
 	Failed  int           // failures of the host in a row
 	Hinted  bool          // a Hint made the site due
@@ -145,7 +145,7 @@ type TurnResult struct {
 	Until    time.Time
 	Soonest  time.Time // earliest turn after a Hint
 	OK       bool      // the pull was successful
-	Error    string    // error of the pull; "" = none
+	Error    string    // error of the pull, or ""
 	Name     string    // see FleetSite.Name
 	State    []byte
 	Delay    time.Duration // delay that the host requires between two requests
@@ -171,7 +171,7 @@ type FleetStats struct {
 	New                  int // sites that were never pulled and are not paused
 	Failing              int // sites whose last turn failed and that are not paused
 	Webhooks             int // sites with a Webhook
-	// Errors are the numbers of failing sites by TurnResult.Error; nil = none.
+	// Errors are the numbers of failing sites by TurnResult.Error, or nil.
 	Errors map[string]int
 	// Requests and Received are the totals of all turns of the hosts.
 	Requests, Received int64

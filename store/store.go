@@ -66,8 +66,8 @@ const TitleKey = "title"
 
 // Options configures a store. The zero value is valid.
 type Options struct {
-	Logger *slog.Logger     // nil = discard
-	Now    func() time.Time // clock of the store, for tests; nil = see Store.Now
+	Logger *slog.Logger     // If nil, nothing is logged.
+	Now    func() time.Time // clock of the store, for tests. If nil, see Store.Now.
 	// ReadOnly opens an existing store for reading only. Only other processes write to it.
 	// Writes return ErrForbidden.
 	ReadOnly bool

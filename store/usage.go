@@ -23,7 +23,7 @@ type Usage interface {
 	// most a few thousand sums. Further events are counted under the bot "other", without family
 	// and as [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top returns at most limit of the most requested items, in descending order; 0 = all. It
+	// Top returns at most limit of the most requested items, in descending order. If limit is zero, all. It
 	// covers the days in UTC that begin at or after from and before to. A zero time is no bound.
 	// [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
@@ -44,7 +44,7 @@ type Event struct {
 	Number   uint64        // number among the site's events, from 1; set by the store
 	Time     time.Time     // time of the request, to the millisecond
 	Bot      string        // token of the bot, such as "GPTBot"; "other" = an unknown machine
-	Family   string        // operator of the bot, such as "openai"; "" = unknown
+	Family   string        // operator of the bot, such as "openai", or "" if unknown
 	Identity BotIdentity   // whether the bot's name is genuine
 	Protocol string        // name of the protocol, such as "tct-01"; "html" = a page or file of the site; "site" = a site-wide document, such as robots.txt
 	Endpoint Endpoint      // kind of document
@@ -55,9 +55,9 @@ type Event struct {
 	Status   int           // status of the response
 	Cached   bool          // the response was a 304 or came from stored bytes
 	Bytes    int64         // bytes of the body on the wire
-	Size     int64         // bytes of the uncompressed body; 0 = unknown, or a 304
-	HTML     int64         // bytes of the page's uncompressed HTML; 0 = unknown, or not a page
-	Received int64         // bytes of the page's HTML on the wire; 0 = unknown
+	Size     int64         // bytes of the uncompressed body, or 0 if unknown or for a 304
+	HTML     int64         // bytes of the page's uncompressed HTML, or 0 if unknown or for other responses
+	Received int64         // bytes of the page's HTML on the wire, or 0 if unknown
 	Took     time.Duration // time until the response was sent, to the microsecond
 }
 
@@ -96,7 +96,7 @@ const (
 	Failed     Outcome = "failed"     // 5xx, and interrupted responses
 )
 
-// OutcomeOf returns the outcome of a status; 0 = the response was interrupted.
+// OutcomeOf returns the outcome of a status. If the status is zero, the response was interrupted.
 func OutcomeOf(status int) Outcome {
 	switch {
 	case status == 304, status == 412:
@@ -118,18 +118,18 @@ type EventQuery struct {
 	After    uint64    // only higher numbers; with Newest, only lower numbers, and 0 starts at the newest event
 	Newest   bool      // newest first
 	From, To time.Time // at or after From, before To; zero = no bound
-	Bot      string    // "" = all
+	Bot      string    // If empty, all.
 	Protocol string
 	Endpoint Endpoint
 	Path     string
-	Outcomes []Outcome // any of these; nil = all
-	Limit    int       // 0 = no limit
+	Outcomes []Outcome // any of these. If nil, all.
+	Limit    int       // If zero, there is no limit.
 }
 
 // SumQuery selects sums.
 type SumQuery struct {
 	From, To time.Time // periods that begin at or after From, and before To; zero = no bound
-	Per      Period    // Hour or Day; 0 = Day
+	Per      Period    // Hour or Day. If zero, Day.
 }
 
 // Period is the length of a sum.

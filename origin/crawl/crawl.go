@@ -27,8 +27,8 @@ type Options struct {
 	// extracted with other rules or by another version of the extractor, the crawl extracts it
 	// again from its original, without a request. If Original is nil, no originals are stored.
 	Original func(ctx context.Context, url string) ([]byte, error)
-	// Rules correct the extraction; nil = none. The fingerprint of the rules is part of the version
-	// of every page.
+	// Rules correct the extraction, or nil. The fingerprint of the rules is part of the version of
+	// every page.
 	Rules *extract.Rules
 	// MaxPages is the maximum number of addresses that one run fetches. If it is zero, the maximum
 	// is 1,000,000. The next run fetches the others. A run stores up to four times as many
@@ -52,8 +52,8 @@ type Options struct {
 	// Progress is called often, from one goroutine, with the number of processed addresses and the
 	// number of known addresses. It may be nil.
 	Progress func(done, known int)
-	Now      func() time.Time // nil = time.Now
-	Logger   *slog.Logger     // nil = discard
+	Now      func() time.Time // If nil, time.Now.
+	Logger   *slog.Logger     // If nil, nothing is logged.
 }
 
 // Crawl is a website as a [millrace.Source]. A Crawl can run many times. It fetches pages that
@@ -76,7 +76,7 @@ type Crawl struct {
 	table    table
 	soft     atomic.Pointer[soft]
 	names    extract.SiteNames
-	home     atomic.Pointer[string] // canonical URL of the root, if it is on another host; nil = unknown, "" = the same host
+	home     atomic.Pointer[string] // canonical URL of the root, if it is on another host, "" if not, or nil if unknown
 	next     atomic.Int64           // time of the next run, in seconds since 1970
 	complete atomic.Bool
 }

@@ -16,7 +16,7 @@ import (
 type original struct {
 	contentType string   // Content-Type of the response
 	robots      []string // X-Robots-Tag values of the response
-	modified    int64    // modification time, if the page itself contains none, in seconds since 1970; 0 = unknown
+	modified    int64    // modification time, if the page itself contains none, in seconds since 1970, or 0 if unknown
 	body        []byte   // body without its content coding
 }
 

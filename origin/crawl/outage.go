@@ -13,7 +13,7 @@ import (
 type outages struct {
 	ask    func(t task) *result // fetches an address without recording the result; the goroutine of the run calls it
 	asked  int                  // number of nonexistent addresses that were fetched
-	answer *soft                // response for the last nonexistent address; nil = none yet
+	answer *soft                // response for the last nonexistent address, or nil
 	other  *soft                // last accepted page that differs completely from the stored one
 }
 

@@ -15,10 +15,10 @@ import (
 // task is one address to fetch.
 type task struct {
 	url   string
-	from  string // URL of a page with a link to the address; "" = the address came from a list, or the page is unknown
+	from  string // URL of a page with a link to the address. If empty, the address came from a list, or the page is unknown.
 	depth int    // number of links from the root or from a list
-	hint  int64  // modification time in the lists, in seconds since 1970; 0 = unknown; see start
-	list  int    // number of the list in this run that contains the address, starting with 1; 0 = none
+	hint  int64  // modification time in the lists, in seconds since 1970, or 0 if unknown; see start
+	list  int    // number of the list in this run that contains the address, starting with 1, or 0
 	// listed reports whether a list has named the address in this run or an earlier one.
 	listed bool
 

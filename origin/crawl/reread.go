@@ -19,7 +19,7 @@ type extractionRules struct {
 	by    string // text that identifies the rules in the versions of pages
 }
 
-// setRules sets the rules of the extraction; nil = none.
+// setRules sets the rules of the extraction, or nil.
 func (c *Crawl) setRules(rules *extract.Rules) {
 	by := strconv.Itoa(c.extractor)
 	if f := rules.Fingerprint(); f != "" {

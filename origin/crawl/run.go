@@ -73,7 +73,7 @@ type run struct {
 
 // flight is an address that is being fetched, or whose result waits.
 type flight struct {
-	on      uint64    // key of the address for which it waits; 0 = none
+	on      uint64    // key of the address for which it waits, or 0
 	waiters []*result // results that wait for this address
 }
 

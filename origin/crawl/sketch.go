@@ -60,7 +60,7 @@ type filter struct {
 	least [8]uint64 // smallest hash of the pairs in each bucket
 	sum   uint64
 	last  uint64 // hash of the last word
-	line  uint64 // hash of the words in the current line; 0 = no words yet
+	line  uint64 // hash of the words in the current line. If zero, there are no words yet.
 	lines []uint64
 }
 

@@ -24,8 +24,8 @@ type entry struct {
 	// about is the page's sketch. For an alias, it is the key of the page to which the alias
 	// points. For a claimed address, it is the key of the page that claims the address.
 	about    uint64
-	hint     uint32 // newest modification time in the lists, in seconds since 1970; 0 = none
-	asked    uint32 // time of the last fetch in this process, in seconds since 1970; 0 = none
+	hint     uint32 // newest modification time in the lists, in seconds since 1970, or 0
+	asked    uint32 // time of the last fetch in this process, in seconds since 1970, or 0
 	interval uint16 // number of minutes until the address is due again
 	state    state
 	flags    uint8
@@ -43,7 +43,7 @@ const (
 	listed                          // a sitemap contains the address
 
 	// The upper bits are kept between runs. They contain the number of the last sitemap with the
-	// address; 0 = none.
+	// address, or 0.
 	byShift = 4
 	byMask  = 0xF << byShift
 )
@@ -61,7 +61,7 @@ func minutes(d time.Duration) uint16 {
 	return uint16(min(max(d, minInterval), maxInterval) / time.Minute)
 }
 
-// checked records a fetch of an address. age is the age of the page; 0 = unknown.
+// checked records a fetch of an address. age is the age of the page, or 0 if unknown.
 func (e *entry) checked(now time.Time, changed bool, age time.Duration) {
 	switch {
 	case e.interval == 0:

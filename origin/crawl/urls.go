@@ -21,7 +21,7 @@ const (
 type scope struct {
 	base   string // canonical, ends with "/"
 	origin string // origin of base, without a final "/"
-	other  string // the same host with the other scheme (http or https); "" = not the same site
+	other  string // the same host with the other scheme (http or https). If empty, it is not the same site.
 }
 
 // newScope returns the scope of the folder that contains root.

@@ -44,9 +44,9 @@ type version struct {
 	// the text, and only measures how often the page changes. If it is "", the page must be fetched
 	// without conditions, because a decision about the page was temporary.
 	revision string
-	modified int64  // Last-Modified, in seconds since 1970; 0 = none
-	hint     int64  // modification time in the lists, if Last-Modified is missing; 0 = none
-	claim    uint64 // key of the page's canonical address on another site; 0 = none
+	modified int64  // Last-Modified, in seconds since 1970, or 0
+	hint     int64  // modification time in the lists, if Last-Modified is missing, or 0
+	claim    uint64 // key of the page's canonical address on another site, or 0
 	etag     string
 
 	day    int64  // day of the last fetch, in days since 1970

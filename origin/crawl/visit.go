@@ -40,7 +40,7 @@ type result struct {
 
 	page     *millrace.Page // page with the task's URL and without a version
 	made     version        // version of the page
-	received int64          // number of bytes of the body in the response; 0 = unknown
+	received int64          // number of bytes of the body in the response, or 0 if unknown
 	reading
 	same             bool   // the page is equal to the stored one
 	canonical        string // the page's canonical address, if it is another one on the site

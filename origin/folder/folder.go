@@ -36,16 +36,16 @@ type Options struct {
 	// it. If it is empty, links are resolved against the home according to the canonical links, or
 	// otherwise against a host that does not exist.
 	Base string
-	// Rules correct the extraction of the pages; nil = none.
+	// Rules correct the extraction of the pages, or nil.
 	Rules  *extract.Rules
-	Logger *slog.Logger // nil = discard
+	Logger *slog.Logger // If nil, nothing is logged.
 }
 
 // Folder is a folder of static HTML. It is a [millrace.Source], and an [fs.FS] of its regular
 // files. All methods are safe for concurrent use.
 type Folder struct {
 	dir   string // absolute
-	base  string // canonical, ends with "/"; "" = unknown
+	base  string // canonical, ends with "/", or "" if unknown
 	max   int64
 	rules *extract.Rules
 	log   *slog.Logger
@@ -53,7 +53,7 @@ type Folder struct {
 	now  func() time.Time
 	open func(file string) // called with the name of every page that is read; may be nil
 
-	linked  atomic.Pointer[linked] // result of the last walk; nil = no walk yet
+	linked  atomic.Pointer[linked] // result of the last walk. If nil, there is no walk yet.
 	mu      sync.Mutex             // held by refresh
 	present atomic.Pointer[snapshot]
 }
@@ -63,10 +63,10 @@ type Folder struct {
 type snapshot struct {
 	root  *os.Root
 	info  fs.FileInfo // state of the folder itself
-	home  string      // canonical, ends with "/"; "" = unknown
+	home  string      // canonical, ends with "/", or "" if unknown
 	base  string      // base of links
 	rules string      // start of every version: fingerprint of all inputs except the file
-	title string      // title of the site; "" = unknown
+	title string      // title of the site, or "" if unknown
 	// probes are the files that determined home and title.
 	probes []probe
 }

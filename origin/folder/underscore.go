@@ -45,7 +45,7 @@ func (f *Folder) hasPages(ctx context.Context, t *snapshot, dir string) bool {
 type linked struct {
 	Rules string    // rules of the snapshot
 	Since time.Time // pages that changed after this time have not been searched
-	// From maps each file to a page that links to the file; "" = no page does.
+	// From maps each file to a page that links to the file. If empty, no page does.
 	From map[string]string
 }
 

@@ -27,7 +27,7 @@ type cleaner struct {
 	ends   map[string]int
 	open   []string // open callouts, identified by the tags that end them
 	raw    bool     // inside {% raw %}
-	hidden string   // tag that ends the omitted text; "" = no text is omitted
+	hidden string   // tag that ends the omitted text. If empty, no text is omitted.
 	absent map[string]int
 	lost   omissions // unknown values, which are omitted
 

@@ -34,7 +34,7 @@ var configs = []struct {
 // project is a folder whose configuration is being read.
 type project struct {
 	root *os.Root
-	file string // configuration file; "" = none
+	file string // configuration file, or ""
 	conf matter // content of a YAML, TOML or JSON file
 	text string // content of another file
 }

@@ -41,10 +41,10 @@ type Options struct {
 	Base string
 	// MaxFile is the maximum size of a file in bytes. If it is zero, the maximum is 10 MB.
 	MaxFile int64
-	// Rules correct the extraction of HTML in Markdown; nil = none. Only rules that drop elements,
-	// or that keep parts of dropped elements, have an effect.
+	// Rules correct the extraction of HTML in Markdown, or nil. Only rules that drop elements, or
+	// that keep parts of dropped elements, have an effect.
 	Rules  *extract.Rules
-	Logger *slog.Logger // nil = discard
+	Logger *slog.Logger // If nil, nothing is logged.
 }
 
 // Folder is a folder of Markdown. It is a [millrace.Source]. All methods are safe for concurrent
@@ -52,7 +52,7 @@ type Options struct {
 type Folder struct {
 	dir  string // absolute
 	kind Kind   // Options.Kind
-	base string // Options.Base; canonical, ends with "/"; "" = unknown
+	base string // Options.Base; canonical, ends with "/", or "" if unknown
 	max  int64
 	log  *slog.Logger
 

@@ -57,14 +57,14 @@ type convention interface {
 type site struct {
 	convention
 	kind     Kind
-	base     string // base according to the configuration, canonical, ends with "/"; "" = none
+	base     string // base according to the configuration, canonical, ends with "/", or ""
 	language string
-	title    string // title of the site; "" = none
+	title    string // title of the site, or ""
 	values   matter // values in the configuration that pages may use
 	macros   bool   // whether pages are templates
 	generator
-	unsupported string // unsupported feature on which the addresses depend; "" = none
-	// authors maps the keys of authors to their names; nil = none.
+	unsupported string // unsupported feature on which the addresses depend, or ""
+	// authors maps the keys of authors to their names, or nil.
 	authors map[string]string
 	// If drafts, future or expired is set, drafts, future pages or expired pages are published,
 	// too.

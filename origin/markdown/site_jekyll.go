@@ -27,7 +27,7 @@ type jekyllSite struct {
 	include     []string
 	drafts      bool
 	defaults    []jekyllDefault
-	zone        string // IANA time zone; "" = UTC, which most build servers use
+	zone        string // IANA time zone. If empty, UTC, which most build servers use.
 }
 
 // jekyllDefault is default front matter in the configuration, which applies to some files.

@@ -69,7 +69,7 @@ type stream struct {
 	skips   []*millrace.SkipError
 	marks   []millrace.Checkpoint
 	last    millrace.Kind // kind of the last change
-	err     error         // error that ended the stream; nil = none
+	err     error         // error that ended the stream, or nil
 }
 
 // read reads a stream to its end, and stores the changes in n.

@@ -25,7 +25,7 @@ type reply struct {
 // apiError is an unsuccessful response of the API.
 type apiError struct {
 	status *fetch.StatusError
-	code   string // error code of WordPress, such as "rest_forbidden"; "" = none
+	code   string // error code of WordPress, such as "rest_forbidden", or ""
 	text   string
 }
 

@@ -33,7 +33,7 @@ type site struct {
 	api     *url.URL // root of the API; its path ends in "/", or it has the query rest_route=/
 	home    *url.URL // home URL in the settings of WordPress; its path ends in "/"
 	at      *url.URL // URL of the root after redirects
-	lang    string   // language of the root's HTML; "" = unknown
+	lang    string   // language of the root's HTML, or "" if unknown
 	noindex bool     // the root's HTML asks not to be indexed
 	rules   string   // fingerprint of these fields and all other inputs except the items
 	types   []postType

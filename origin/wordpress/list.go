@@ -48,7 +48,7 @@ type lister struct {
 	f     *site
 	t     postType
 	full  bool
-	since string // value of modified_after; "" = all items
+	since string // value of modified_after. If empty, all items.
 
 	after  int64 // ID of the last returned item
 	offset int   // offset of the next request

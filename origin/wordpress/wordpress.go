@@ -26,8 +26,8 @@ type Options struct {
 	// MaxBody is the maximum size of an API response in bytes. If it is zero, the maximum is 32 MB.
 	// If a list is longer, it is fetched in smaller parts.
 	MaxBody int64
-	// Rules correct the extraction of the content; nil = none. Only rules that drop elements, or
-	// that keep parts of dropped elements, have an effect.
+	// Rules correct the extraction of the content, or nil. Only rules that drop elements, or that
+	// keep parts of dropped elements, have an effect.
 	Rules *extract.Rules
 	// ExcludeTypes contains the slugs of types to skip, such as "page" or "product". Stored pages
 	// of these types are deleted.
@@ -35,7 +35,7 @@ type Options struct {
 	// Now returns the current time. It is used if a response contains no time. If it is nil,
 	// time.Now is used.
 	Now    func() time.Time
-	Logger *slog.Logger // nil = discard
+	Logger *slog.Logger // If nil, nothing is logged.
 }
 
 // Site is a WordPress site. It is a [millrace.Source].
@@ -47,9 +47,9 @@ type Site struct {
 	skipTypes []string // slugs of types to skip
 	now       func() time.Time
 	log       *slog.Logger
-	known     atomic.Pointer[site]   // last known properties; nil = none yet
+	known     atomic.Pointer[site]   // last known properties, or nil
 	warned    atomic.Pointer[string] // types that reportUnread has reported last
-	title     atomic.Pointer[title]  // last known title; nil = none yet
+	title     atomic.Pointer[title]  // last known title, or nil
 }
 
 // New returns the WordPress site whose home URL is root, such as https://example.com/blog/. It

@@ -118,7 +118,7 @@ func pageWords(resp *check.Response) map[string]bool {
 		}
 	}
 	z := html.NewTokenizer(bytes.NewReader(resp.Body))
-	raw := atom.Atom(0) // current element whose text is invisible; 0 = none
+	raw := atom.Atom(0) // current element whose text is invisible, or 0
 	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
 		switch t := z.Token(); tt {
 		case html.TextToken:

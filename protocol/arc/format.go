@@ -42,7 +42,7 @@ type entry struct {
 	Checksum  string          // ai_checksum; ours is "sha256:" and 64 hexadecimal digits
 	Snapshot  json.RawMessage // ai_snapshot: an object in canonical form
 	Priority  *float64        // crawl_priority, from 0 to 1
-	Auth      *bool           // auth_required; nil = absent
+	Auth      *bool           // auth_required, or nil if absent
 	Robots    string          // robots_directive
 }
 

@@ -40,7 +40,7 @@ type PublisherOptions struct {
 // If all content of the protocol needs a key, the lists contain every snapshot. Otherwise only
 // clients with a key get every snapshot.
 type publisher struct {
-	terms  []byte // the policy as JSON; nil = none
+	terms  []byte // the policy as JSON, or nil
 	update time.Time
 	rate   string // value of crawl_rate
 	o      protocol.PublisherOptions

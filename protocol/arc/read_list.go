@@ -25,7 +25,7 @@ import (
 type listFile struct {
 	kit.Resource
 	max     int64        // maximum size in bytes
-	spool   *spool.Spool // content as JSON; nil = unmodified
+	spool   *spool.Spool // content as JSON, or nil if unmodified
 	bytes   int64        // size in bytes
 	origins []string     // origins that its pages may have: the site's, and that of the list's URL after redirects
 	head    *head

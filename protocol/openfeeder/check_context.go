@@ -43,7 +43,7 @@ type siteResponse struct {
 	url  string
 	resp *check.Response
 	err  error
-	body object // nil = not a JSON object
+	body object // If nil, it is not a JSON object.
 }
 
 // ok reports whether the response is a 200 with a JSON object.
@@ -73,14 +73,14 @@ type siteContext struct {
 	about *siteResponse // response for the well-known path
 	found *siteResponse // response with the discovery document: about, or the document to which the root links
 	feed  feed
-	index *siteResponse   // response of the endpoint without parameters; nil = no endpoint
+	index *siteResponse   // response of the endpoint without parameters. If nil, there is no endpoint.
 	items []object        // items of index
 	pages []*siteResponse // sampled pages, in order
 	asked []string        // URLs of pages
 	// sync contains the changes since shortly before the newest date of the index; nil for a
 	// static feed.
 	sync *siteResponse
-	word string // word of a page title, for a question that has an answer; "" = no page has a title
+	word string // word of a page title, for a question that has an answer. If empty, no page has a title.
 	day  time.Time
 }
 

@@ -88,8 +88,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 // document and its endpoint even if rules disallow them (11).
 const permission = "OpenFeeder-compliant agents may use"
 
-// permits returns the path of the discovery document that a comment in robots.txt permits; "" =
-// none.
+// permits returns the path of the discovery document that a comment in robots.txt permits, or "".
 func permits(robots *fetch.Robots) string {
 	for _, comment := range robots.Comments() {
 		if len(comment) < len(permission) || !strings.EqualFold(comment[:len(permission)], permission) {

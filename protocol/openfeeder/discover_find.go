@@ -21,7 +21,7 @@ type feed struct {
 	Endpoint string `json:"endpoint"`         // absolute canonical URL
 	Base     string `json:"base"`             // base of relative page URLs, absolute and canonical
 	Home     string `json:"home"`             // origin of the site after redirects; pages are on it or on the requested origin
-	Alias    string `json:"alias,omitempty"`  // origin of site.url, if it is an alias of Home; "" = none
+	Alias    string `json:"alias,omitempty"`  // origin of site.url, if it is an alias of Home, or ""
 	Static   bool   `json:"static,omitempty"` // the server ignores parameters
 }
 

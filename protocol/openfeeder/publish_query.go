@@ -38,7 +38,7 @@ type query struct {
 	limit int // 1 to maxLimit
 
 	since, until time.Time   // values that are dates; zero = absent
-	token        *token      // value of since that is a token; nil = none
+	token        *token      // value of since that is a token, or nil
 	at           resumePoint // position at which a reply continues
 	raw          [2]string   // since and until as received
 }

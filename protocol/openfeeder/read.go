@@ -29,7 +29,7 @@ type ReaderOptions struct {
 type reader struct {
 	kit.Reader
 	o         ReaderOptions
-	probeCost *protocol.Cost // cost of the requests during a probe; nil = no probe
+	probeCost *protocol.Cost // cost of the requests during a probe. If nil, there is no probe.
 
 	mu      sync.Mutex
 	feed    feed // last feed found; zero = not discovered yet

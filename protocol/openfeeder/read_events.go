@@ -76,8 +76,8 @@ func (r *reader) Notify(ctx context.Context, position string, notify func(positi
 type eventReader struct {
 	*reader
 	notify func(position string)
-	target string // URL of the events; "" = unknown
-	lastID string // ID of the last event; "" = none
+	target string // URL of the events, or "" if unknown
+	lastID string // ID of the last event, or ""
 	fresh  bool   // whether the caller has yet to be notified of earlier changes
 	retry  time.Duration
 }

@@ -28,7 +28,7 @@ type Server struct {
 	mu        sync.RWMutex
 	view      millrace.View
 	large     map[string]*millrace.Document
-	artifacts *ArtifactSet // artifacts of the view; nil = the protocol has no artifacts
+	artifacts *ArtifactSet // artifacts of the view. If nil, the protocol has no artifacts.
 
 	parts map[string]*parts // parts of large documents, by name
 

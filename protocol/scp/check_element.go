@@ -52,7 +52,7 @@ func walk(body []byte) (out []*seenElement) {
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // the names of SCP elements are ASCII
 	var stack []string
 	var open *seenElement
-	inside := 0 // depth of the open SCP element in the stack; 0 = none
+	inside := 0 // depth of the open SCP element in the stack, or 0
 	for {
 		token, err := d.Token()
 		if err != nil {

@@ -50,7 +50,7 @@ type content struct {
 	limited  error           // why reading stopped, if the file is not the cause
 	lines    int             // number of lines after the first
 	meta     Metadata        // absent and invalid values are zero
-	checksum string          // CheckResult.Checksum; "" = not verified
+	checksum string          // CheckResult.Checksum, or "" if not verified
 
 	modified map[uint64]int64
 	public   []string // URLs of sampled pages

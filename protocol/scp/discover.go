@@ -31,7 +31,7 @@ type found struct {
 	URL string // requested URL
 	fetch.Validators
 	at    string // URL after redirects
-	offer *offer // the SCP elements; nil = not modified
+	offer *offer // the SCP elements, or nil if not modified
 	size  int64  // transferred bytes; set only during a probe
 }
 

@@ -46,7 +46,7 @@ type offered struct {
 // file is a collection in one coding.
 type file struct {
 	url  string // canonical URL
-	size int64  // size in bytes; 0 = unknown
+	size int64  // size in bytes, or 0 if unknown
 	// coded reports that the reader accepts only a response that is coded against a dictionary.
 	coded bool
 }

@@ -23,7 +23,7 @@ type Collection struct {
 	limits *OpenOptions
 	meta   Metadata
 	sum    memberSpan // position of the checksum in the first line
-	plain  int64      // decoded size of the copy in limits.Scratch; 0 = no copy
+	plain  int64      // decoded size of the copy in limits.Scratch. If zero, there is no copy.
 }
 
 // Open reads the first line of a file of size bytes, and detects the coding of the file from its

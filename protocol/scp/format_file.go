@@ -19,15 +19,15 @@ import (
 // OpenOptions limit the resources for reading a file. Zero values, and nil options, mean the limits
 // of the specification (Resource Exhaustion Attacks).
 type OpenOptions struct {
-	MaxFile  int64            // maximum size of the file in bytes; 0 = 50 GB
-	MaxBytes int64            // maximum number of decoded bytes; 0 = 500 GB
-	MaxRatio int64            // maximum ratio of decoded to coded size, from 1 MiB on; 0 = 100
-	MaxLine  int              // maximum size of one page in bytes; 0 = 100 MB
-	MaxDepth int              // maximum number of nested arrays and objects; 0 = 64
-	Now      func() time.Time // clock for the time of a page; nil = time.Now
+	MaxFile  int64            // maximum size of the file in bytes. If zero, 50 GB.
+	MaxBytes int64            // maximum number of decoded bytes. If zero, 500 GB.
+	MaxRatio int64            // maximum ratio of decoded to coded size, from 1 MiB on. If zero, 100.
+	MaxLine  int              // maximum size of one page in bytes. If zero, 100 MB.
+	MaxDepth int              // maximum number of nested arrays and objects. If zero, 64.
+	Now      func() time.Time // clock for the time of a page. If nil, time.Now.
 
 	// Scratch stores up to 1 GiB of decoded output of Verify, so Pages need not decode the file
-	// again; nil = not stored.
+	// again, or nil if not stored.
 	Scratch Scratch
 }
 
@@ -98,7 +98,7 @@ type lines struct {
 	bytes  int64                   // number of decoded bytes so far
 	most   int64                   // maximum number of bytes
 	ratio  bool                    // whether most comes from the ratio limit
-	copy   io.WriterAt             // receives a copy of the decoded bytes; nil = no copy, or an incomplete one
+	copy   io.WriterAt             // receives a copy of the decoded bytes. If nil, there is no copy, or an incomplete one.
 }
 
 // failing stores the error of a reader, to distinguish it from an error of the decoder.

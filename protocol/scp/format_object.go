@@ -20,7 +20,7 @@ type member[T any] struct {
 	name  string
 	key   string // name as written, with its quotes, the comma and the colon
 	needs bool   // whether the member is required
-	rule  string // checker rule; "" = the rule of the object
+	rule  string // checker rule. If empty, the rule of the object.
 	says  string // text of the rule
 	read  func(p *parser, to *T)
 	text  func(to *T) *string // used in place of read for a string without restrictions

@@ -29,13 +29,13 @@ type parser struct {
 	section string      // section of the current schema
 	broken  string      // rule that invalid JSON violates
 	rule    string      // rule that the current value violates if it does not match the schema
-	report  *lineReport // report for the checker; nil = no check
+	report  *lineReport // report for the checker. If nil, there is no check.
 
 	limits     *OpenOptions
 	values     int       // number of values since the clock was last read
 	until      time.Time // deadline of the line; zero = not set yet
 	depth      int       // number of open arrays and objects
-	before     int       // end of the previous member; 0 = the current member is the first
+	before     int       // end of the previous member. If zero, the current member is the first.
 	spaced     bool      // whether white space precedes or follows a token
 	invalidURL bool      // a URL is invalid, so its parent is dropped
 

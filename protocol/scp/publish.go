@@ -39,7 +39,7 @@ type publisher struct {
 	own       PublisherOptions
 	compact   bool   // see [protocol.PublisherOptions]
 	static    bool   // see [protocol.PublisherOptions]
-	frequency string // set by tests; "" = chosen by how often the site changes
+	frequency string // set by tests. If empty, chosen by how often the site changes.
 
 	mu   sync.Mutex
 	last division // sections of the last view; guarded by mu

@@ -28,7 +28,7 @@ type section struct {
 	name  string // the slug of the section
 	pages int    // number of pages with a tag
 
-	snapshot *group // listed snapshot; nil = none yet
+	snapshot *group // listed snapshot, or nil
 	touched  bool   // whether the snapshot differs from the view
 	newest   moment // newest change that the snapshot does not contain
 	listed   []*group

@@ -25,8 +25,8 @@ type ReaderOptions struct {
 	// Hosts lists hosts, with their ports, from which collections may be fetched in addition to the
 	// site's own. If nil, any public host is allowed, over https if the site uses https.
 	Hosts []string
-	// Deltas is the number of deltas to apply before reading a new snapshot to find deletions;
-	// 0 = 7.
+	// Deltas is the number of deltas to apply before reading a new snapshot to find deletions. If
+	// zero, 7.
 	Deltas int
 }
 
@@ -125,7 +125,7 @@ type run struct {
 	again     bool            // whether something was skipped, so the next run reads the sitemap again
 	unknown   bool            // whether the server lacks the client's dictionary
 	generated time.Time       // generation time of the oldest collection that was read
-	probeCost *protocol.Cost  // cost of discovery; nil = no probe
+	probeCost *protocol.Cost  // cost of discovery. If nil, there is no probe.
 }
 
 // Changes yields the pages of the collections that are newer than a cursor, with a checkpoint after

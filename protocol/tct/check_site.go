@@ -27,7 +27,7 @@ type siteContext struct {
 	Pages []*seenPage // the sampled pages
 
 	d     *draft
-	draft string // a later draft of which a list was found; "" = none
+	draft string // a later draft of which a list was found, or ""
 	also  bool   // whether a list uses the earlier draft that the reader also accepts
 }
 

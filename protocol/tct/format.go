@@ -19,7 +19,7 @@ type document struct {
 	Title        string
 	Content      string
 
-	ContentType    string            // media type of Content; "" = plain text
+	ContentType    string            // media type of Content. If empty, plain text.
 	Language       string            // BCP 47 language tag
 	Published      string            // RFC 3339, in UTC and whole seconds
 	Modified       string            // like Published

@@ -7,7 +7,7 @@ import (
 )
 
 // draftError is the error for a list or document of another draft.
-type draftError struct{ Draft string } // for example "draft-03"; "" = draft-00, draft-01 or none
+type draftError struct{ Draft string } // for example "draft-03". If empty, draft-00, draft-01 or none.
 
 // Error returns a text that names the draft.
 func (e *draftError) Error() string {

@@ -32,7 +32,7 @@ const (
 type draft struct {
 	Number string // number of the draft, such as "00"
 	Title  string // only if it differs from the title of the other drafts
-	Date   string // date of the draft's text; "" = none
+	Date   string // date of the draft's text, or ""
 	Name   string // name of the protocol, such as "tct-00"
 
 	// URLs.
@@ -93,7 +93,7 @@ type draft struct {
 
 	// Reading and checking.
 
-	Also      *draft // earlier draft that the reader also accepts; nil = none
+	Also      *draft // earlier draft that the reader also accepts, or nil
 	Handshake bool   // pages link to their documents: see [protocol.ReaderOptions]
 	HTMLFirst bool   // whether links in a page's HTML come before its Link fields
 	RuleNames ruleNames
@@ -108,7 +108,7 @@ type draft struct {
 // section and a word, such as "4.2/strong-etag".
 type ruleNames struct {
 	Items  string // rule for lists
-	HTTPS  string // rule that a list of an https site is on https; "" = no rule
+	HTTPS  string // rule that a list of an https site is on https. If empty, there is no rule.
 	Parity string // rule that a list and a document have the same validator and origin
 
 	Object, CanonicalURL string // rules for documents

@@ -22,7 +22,7 @@ import (
 // endpoint base.
 type publisher struct {
 	*draft
-	policy    *millrace.Policy // usage policy; nil = none
+	policy    *millrace.Policy // usage policy, or nil
 	listItems int              // maximum number of items in one list
 }
 

@@ -18,7 +18,7 @@ import (
 // listFile is a fetched list. The caller must close it.
 type listFile struct {
 	kit.Resource
-	spool   *spool.Spool // content of the list; nil = not changed
+	spool   *spool.Spool // content of the list, or nil if not changed
 	origins []string     // origins that its M-URLs may have
 	names   kit.Names    // C-URLs of the list
 }

@@ -50,9 +50,9 @@ type seenPage struct {
 	html      *check.Response // response to a browser
 	links     []weblink.Link
 	linkedURL string          // URL of the Markdown according to the links of the page
-	at        string          // URL of the Markdown; "" = it has no URL of its own
+	at        string          // URL of the Markdown. If empty, it has no URL of its own.
 	md        *check.Response // response at that URL
-	own       *check.Response // response at the page's URL if Markdown is accepted; nil = the HTML page
+	own       *check.Response // response at the page's URL if Markdown is accepted. If nil, the HTML page.
 	accept    http.Header     // header fields of that request
 }
 

@@ -14,8 +14,8 @@ type feedHead struct {
 	ID       string // absolute URL, which is the same in all documents of the feed
 	Self     string
 	Home     string
-	First    string // URL of the document with the newest entries; "" = this document
-	Next     string // URL of the document with older entries; "" = this document has the oldest
+	First    string // URL of the document with the newest entries. If empty, this document.
+	Next     string // URL of the document with older entries. If empty, this document has the oldest.
 	Previous string
 	Title    string
 	Language string
@@ -31,11 +31,11 @@ type feedItem struct {
 	Modified  time.Time // modification time of the page, as in its Markdown; zero = unknown
 	Published time.Time // zero = unknown
 	Title     string
-	Summary   string // "" = none
+	Summary   string // may be empty
 	Author    string
 	Language  string
 	Tags      []string
-	Alternate string // absolute URL of the page's Markdown; "" = none
+	Alternate string // absolute URL of the page's Markdown, or ""
 }
 
 // atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Close returns the errors of

@@ -22,13 +22,13 @@ type feedDoc struct {
 	Updated    time.Time // zero = absent
 	Tombstones bool      // whether the feed reports deletions, or its format can report them
 	Entries    []feedEntry
-	Next       string // URL of the document with older entries; "" = this document has the oldest
+	Next       string // URL of the document with older entries. If empty, this document has the oldest.
 }
 
 // feedEntry is the entry of one page in a feed.
 type feedEntry struct {
 	ID        string
-	URL       string // absolute URL of the page; "" = absent
+	URL       string // absolute URL of the page, or "" if absent
 	Alternate string // URL of the page's Markdown
 	Updated   time.Time
 	Modified  time.Time // modification time of the page; zero = absent

@@ -109,7 +109,7 @@ type run struct {
 	usual        bool      // no document refers to sitemaps, so the first existing one is used
 	fresh        bool      // whether discovery ran again
 	recent       bool      // whether robots.txt was fetched again
-	feed         *feedRead // feed of changes; nil = not read
+	feed         *feedRead // feed of changes. If nil, it is not read.
 	foreign      int       // number of pages of other sites in the lists
 	firstForeign string    // URL of the first of these pages
 }

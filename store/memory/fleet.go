@@ -44,7 +44,7 @@ type fleetHost struct {
 // else it is the end of the lease.
 type fleetGroup struct {
 	id      int64
-	address string // address that its hosts share; "" = a single host, without a known address or on a network
+	address string // address that its hosts share. If empty, a single host, without a known address or on a network.
 	network string
 	slotted bool // the rate of the network permits a turn at ready
 	holder  string

@@ -19,7 +19,7 @@ import (
 // siteData is the data of one site.
 type siteData struct {
 	name        string
-	base        string // base of the newest edition; "" = no edition
+	base        string // base of the newest edition. If empty, there is no edition.
 	log         *log
 	sources     map[string]*source
 	generations []*generation          // oldest first
@@ -39,7 +39,7 @@ type site struct {
 	store *Store
 	names record.Names
 	lease store.Lease // lease that Apply requires; zero = not checked
-	// ending records the result of a turn when a batch contains a checkpoint; nil = no turn.
+	// ending records the result of a turn when a batch contains a checkpoint. If nil, there is no turn.
 	ending func()
 }
 

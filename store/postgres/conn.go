@@ -140,7 +140,7 @@ func (d *database) Close() error {
 type querier struct {
 	ctx context.Context
 	d   *database
-	c   *pgxpool.Conn // connection of the transaction; nil = any connection of the pool
+	c   *pgxpool.Conn // connection of the transaction. If nil, any connection of the pool.
 }
 
 // Row implements [sqlstore.Querier].

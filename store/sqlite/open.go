@@ -26,8 +26,8 @@ import (
 // settings are the options for opening a file.
 type settings struct {
 	store.Options
-	wait     time.Duration // timeout for the lock of another process; 0 = 5 s
-	maxPages int64         // maximum size of the file in pages, for tests of a full disk; 0 = no limit
+	wait     time.Duration // timeout for the lock of another process. If zero, 5 s.
+	maxPages int64         // maximum size of the file in pages, for tests of a full disk. If zero, there is no limit.
 }
 
 // readers is the maximum number of read connections. Each has a cache of 2 MB.

@@ -20,7 +20,7 @@ type writer struct {
 	stmts map[string]*sql.Stmt
 
 	// The holder of turn guards the following fields:
-	open  *group        // group whose transaction is open; nil = none
+	open  *group        // group whose transaction is open, or nil
 	most  time.Duration // longest use of the lock without a pause
 	used  time.Duration // time for which the lock has been in use so far
 	ended time.Time     // end of the last transaction

@@ -22,7 +22,7 @@ type generations struct {
 	*model
 	rng     *rand.Rand
 	configs []store.Config
-	open    []*generation // open generations by configuration; nil = not open
+	open    []*generation // open generations by configuration. If nil, it is not open.
 	known   map[string]*generation
 	last    map[string]*generation // the generation that published last, by base
 	clients map[string]*follower   // clients of the published views below a base
@@ -45,7 +45,7 @@ type generation struct {
 	inherits store.Edition // edition of the parent
 	edition  store.Edition // newest edition of its own
 	seq      uint64        // sequence number of the published view
-	head     *seen         // nil = none
+	head     *seen         // may be nil
 	before   *seen         // an earlier head that may be in use, nil = none
 	looks    map[uint64]content
 	reader   *follower

@@ -17,12 +17,12 @@ type Entry struct {
 	Present  bool  // false = the page is deleted; in the zero Entry, it never existed
 	Modified int64 // Unix seconds; for a deletion, the time of deletion
 	Meta     []byte
-	Blocks   []byte // encoded; nil = none
+	Blocks   []byte // encoded, or nil
 	Undated  bool   // in a publication: Modified is hidden
 	// Revision, Section and Published are set only if the page is present.
 	Revision  []byte
 	Section   string
-	Published int64 // Unix seconds; 0 = undated
+	Published int64 // Unix seconds, or 0 if undated
 	// Hint is the date of a page of a site if the source has set no date.
 	Hint int64
 	// HTMLSize is set for the present pages of a site.

@@ -48,7 +48,7 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 type application struct {
 	*work
 	from   string
-	source int64 // 0 = new
+	source int64 // If zero, the page is new.
 	cursor string
 	most   int // maximum number of changes in the batch
 	bodies *zdict.Encoder

@@ -481,7 +481,7 @@ type placement struct {
 	now           time.Time
 	from          int64 // previous group
 	host, address string
-	rate          int64 // requests in 1,000 s; 0 = not a network
+	rate          int64 // requests in 1,000 s. If zero, it is not a network.
 }
 
 // moves records a move of the host, and reports whether the host moves.

@@ -109,7 +109,7 @@ type item struct {
 	old  *row
 	new  *row
 	out  record.Outcome
-	tags map[string]string // tag values by protocol; nil = unchanged
+	tags map[string]string // tag values by protocol, or nil if unchanged
 }
 
 // write runs f in a transaction if the generation has not changed since it was read. It then

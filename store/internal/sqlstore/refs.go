@@ -13,7 +13,7 @@ import (
 // ref is a source's name for a page.
 type ref struct {
 	record.Ref
-	original int64 // 0 = none
+	original int64 // may be zero
 	stored   bool
 	dirty    bool
 }

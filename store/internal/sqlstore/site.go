@@ -106,7 +106,7 @@ type Site struct {
 	*log
 	name  string
 	lease store.Lease // lease that Apply requires; zero = not checked
-	// ending records the result of a turn when a batch contains a checkpoint; nil = no turn.
+	// ending records the result of a turn when a batch contains a checkpoint. If nil, there is no turn.
 	ending func(t Tx, now time.Time) error
 }
 

@@ -37,7 +37,7 @@ type tagRow struct {
 	n                    int
 	named                bool // an edition has shown this or an earlier tag of the page
 	value                string
-	stored               []byte // value in its stored form; nil = value is set
+	stored               []byte // value in its stored form. If nil, value is set.
 	pending              bool   // not written yet
 }
 
