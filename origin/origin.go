@@ -43,7 +43,7 @@ type Options struct {
 	ExcludeTypes []string       // types of pages to skip
 	Logger       *slog.Logger   // If nil, nothing is logged.
 
-	// KnownRefs and Original return data of the source that a store contains, or nil. See
+	// KnownRefs and Original return data of the source that a store contains. They may be nil. See
 	// [millrace.SyncState] and [millrace.OriginalStore].
 	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	Original  func(ctx context.Context, url string) ([]byte, error)

@@ -28,7 +28,7 @@ func (c *eventFlags) validate() error {
 	return nil
 }
 
-// events returns the options of the recorder; nil = record nothing.
+// events returns the options of the recorder. If nil, record nothing.
 func (c *eventFlags) events(ctx context.Context, o *source) (*analytics.Options, error) {
 	if c.Events == 0 {
 		return nil, nil

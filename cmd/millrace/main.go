@@ -97,7 +97,7 @@ type process struct {
 	rare        bool // help shows rarely used flags
 	commonFlags *commonFlags
 	log         *slog.Logger
-	policy      *millrace.Policy // from the configuration; nil = none
+	policy      *millrace.Policy // from the configuration, or nil
 	board       terminal.Screen  // progress bars
 	// dial replaces connections to the network in tests. The guard against private addresses still
 	// applies. If nil, commands use the network.
@@ -109,7 +109,7 @@ type process struct {
 	// again parses the command line again, with the current environment and configuration
 	// file.
 	again func() (*commands, *config.Config, error)
-	conf  *config.Config // flags from the file and the environment; nil = none
+	conf  *config.Config // flags from the file and the environment, or nil
 	// reloads carries requests to reload the configuration of a server. The server sends the
 	// result to the channel in the request. If nil, no server runs.
 	reloads chan chan<- error

@@ -40,7 +40,7 @@ type serveCommand struct {
 	Artifacts        string                          `placeholder:"DIR|URL" help:"Store of the published documents: a folder, or s3://BUCKET/PREFIX?endpoint=URL (default: a folder next to the store)." group:"Server"`
 	Site             string                          `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
 	RequestLog       string                          `placeholder:"FILE" help:"File to log requests to, one per line; - is standard error." group:"Server"`
-	onReady          func(endpointBase string) error // replaces the report; nil = print the report
+	onReady          func(endpointBase string) error // replaces the report. If nil, print the report.
 }
 
 // serveReport is the report of `millrace serve --json` when the server is ready.

@@ -26,7 +26,7 @@ type running struct {
 	next    *service // replaces now when it is ready
 	settled <-chan error
 	at      net.Addr
-	certs   *conns.Certificates      // nil = no TLS
+	certs   *conns.Certificates      // If nil, there is no TLS.
 	ready   func(now *service) error // called after the first edition is published
 }
 

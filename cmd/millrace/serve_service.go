@@ -25,7 +25,7 @@ type plan struct {
 	p        *process
 	kind     string // kind of the source
 	embedder index.Embedder
-	out      string // folder to write; "" = serve
+	out      string // folder to write. If empty, serve.
 	host     string // static host that will serve it
 	compact  bool   // publish each page in one form
 }
@@ -59,9 +59,9 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // inherited contains the state that a new configuration inherits from the old one.
 type inherited struct {
 	metrics  *gateway.Metrics
-	sessions *dashboard.Sessions     // logins; nil = no dashboard yet
+	sessions *dashboard.Sessions     // logins. If nil, there is no dashboard yet.
 	checks   *dashboard.CheckResults // results of the checker, for the dashboard
-	agents   *webauth.Verifier       // verifies signatures; nil = off
+	agents   *webauth.Verifier       // verifies signatures. If nil, it is off.
 }
 
 // service is a site with one configuration: it reads, publishes and serves the site.

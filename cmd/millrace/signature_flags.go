@@ -20,7 +20,7 @@ type signatureFlags struct {
 	WebBotAuth    bool     `help:"Verify the signatures of bots by Web Bot Auth (default: no). millrace fetches the bots' keys, from public addresses only."`
 	PrivateAgents bool     `help:"With --web-bot-auth: also fetch keys over http and from loopback and private addresses, for bots in your own network (default: no). Clients can then make the server request URLs there." hidden:""`
 
-	responseKey *webauth.Key   // signs responses; nil = they are not signed
+	responseKey *webauth.Key   // signs responses. If nil, they are not signed.
 	published   webauth.KeySet // keys in the directory
 }
 

@@ -12,7 +12,7 @@ import (
 type source struct {
 	ingest.Origin
 	path   string        // path of the store
-	client *fetch.Client // reads a live site; nil = not connected
+	client *fetch.Client // reads a live site, or nil if not connected
 }
 
 // newSource returns a source of a kind. base is the base URL of the machine documents.

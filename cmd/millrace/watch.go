@@ -66,7 +66,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	sender := func(url string) (*webhook.Sender, error) {
 		return webhook.New(client, url, secrets, &webhook.Options{Logger: p.log})
 	}
-	var hook *webhook.Sender // nil = standard output
+	var hook *webhook.Sender // If nil, standard output.
 	if c.Webhook != "" {
 		if hook, err = sender(c.Webhook); err != nil {
 			return usageError("--webhook: " + err.Error())

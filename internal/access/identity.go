@@ -21,10 +21,10 @@ type Agents interface {
 
 // Identity describes the sender of a request.
 type Identity struct {
-	Bot            *bots.Bot // nil = the request names no bot
-	Agent          string    // the host whose keys signed the request; "" = none
+	Bot            *bots.Bot // If nil, the request names no bot.
+	Agent          string    // the host whose keys signed the request, or ""
 	Identification bots.Identity
-	Why            string // reason why the signature is invalid; "" = valid or absent
+	Why            string // reason why the signature is invalid. If empty, valid or absent.
 }
 
 // maxWhy is the maximum length of Identity.Why.

@@ -170,7 +170,7 @@ func (k *keyCache) run(ctx context.Context) {
 type Refusal struct {
 	Err       millrace.RequestError
 	Challenge string // value of WWW-Authenticate
-	Retry     int    // value of Retry-After in seconds; 0 = none
+	Retry     int    // value of Retry-After in seconds, or 0
 }
 
 // Error implements error.

@@ -9,7 +9,7 @@ import (
 
 // pacing limits the transfer rate of large documents, per client and in total.
 type pacing struct {
-	each, all *quota // limits in bytes per second; nil = no limit
+	each, all *quota // limits in bytes per second. If nil, there is no limit.
 	chunk     int    // bytes per write
 	places    *Slots
 }

@@ -19,39 +19,39 @@ import (
 
 // Options configure a [Guard]. The zero value limits only concurrent requests.
 type Options struct {
-	// Keys are the valid keys; nil = none.
+	// Keys are the valid keys, or nil.
 	Keys store.Keys
 	// Rate is the maximum number of content requests per second of a client, which is a key or an
-	// address, with bursts of twice as many; 0 = no limit. Further requests get 429.
+	// address, with bursts of twice as many. If zero, there is no limit. Further requests get 429.
 	Rate float64
 	// Proxies are the trusted proxies, whose X-Forwarded-For is used.
 	Proxies []netip.Prefix
 
-	// Bots recognises bots; nil = none. Rules are the actions for classes of bots, in addition
-	// to Policy. Agents verifies signatures of bots and may be nil.
+	// Bots recognises bots. It may be nil. Rules are the actions for classes of bots, in addition to
+	// Policy. Agents verifies signatures of bots and may be nil.
 	Bots   *bots.Table
 	Rules  []Rule
 	Agents Agents
 	Policy *millrace.Policy
 	// FilesRate is the maximum transfer rate of large documents to one client in bytes per second,
-	// and FilesRateTotal that to all clients together; 0 = no limit.
+	// and FilesRateTotal that to all clients together. If zero, there is no limit.
 	FilesRate, FilesRateTotal float64
 
 	// Streams receives the number of open streams when it changes. It must not
 	// block. nil = not called.
 	Streams func(open int)
 
-	MaxRequests int // maximum number of concurrent requests; others get 503; 0 = 1024
-	MaxStreams  int // maximum number of concurrent streams; others get 503, or 429 for a client with many; 0 = 2048
-	MaxSearches int // maximum number of concurrent searches; others wait and then get 429; 0 = half the processors
-	MaxWork     int // maximum number of concurrent requests that a cache cannot serve; others wait; 0 = all processors but one
+	MaxRequests int // maximum number of concurrent requests; others get 503. If zero, 1024.
+	MaxStreams  int // maximum number of concurrent streams; others get 503, or 429 for a client with many. If zero, 2048.
+	MaxSearches int // maximum number of concurrent searches; others wait and then get 429. If zero, half the processors.
+	MaxWork     int // maximum number of concurrent requests that a cache cannot serve; others wait. If zero, all processors but one.
 
 	// Replicas are the processes that share the keys and the limits; each process enforces its
-	// share of a limit; nil = only this process.
+	// share of a limit. If nil, only this process.
 	Replicas *replica.Replicas
 
-	Now    func() time.Time // clock of the limits; nil = time.Now
-	Logger *slog.Logger     // logs warnings; nil = slog.Default()
+	Now    func() time.Time // clock of the limits. If nil, time.Now.
+	Logger *slog.Logger     // logs warnings. If nil, slog.Default().
 }
 
 // Guard decides which requests are allowed. Its methods are safe for concurrent
@@ -61,12 +61,12 @@ type Guard struct {
 	agents   Agents
 	proxies  []netip.Prefix
 	log      *slog.Logger
-	keys     *keyCache // nil = no keys
+	keys     *keyCache // If nil, there are no keys.
 	limits   *limits
-	rate     *quota    // limit of content requests; nil = none
+	rate     *quota    // limit of content requests, or nil
 	guesses  *quota    // limit of wrong keys
-	botRules *botRules // nil = every bot is allowed
-	pacing   *pacing   // nil = no limit
+	botRules *botRules // If nil, every bot is allowed.
+	pacing   *pacing   // If nil, there is no limit.
 	searches *turns
 	work     *turns // limits the concurrent requests that a cache cannot serve
 
@@ -140,7 +140,7 @@ type Request struct {
 	keyErr          error
 	began           time.Time // start of its turn; zero = none
 	inside          bool      // the request holds a slot
-	crowded         func()    // releases a slot of crowd; nil = none
+	crowded         func()    // releases a slot of crowd, or nil
 	located         bool      // address is set
 	address         netip.Addr
 	identified      bool // id is set
@@ -166,7 +166,7 @@ type Subject struct {
 // Record describes a response, for events and metrics.
 type Record struct {
 	Subject    Subject
-	Size       int64 // size of the uncompressed body; 0 = unknown
+	Size       int64 // size of the uncompressed body, or 0 if unknown
 	SizeKnown  bool  // Size and Rendered are set
 	Rendered   bool  // the body was rendered for this request
 	SitePage   bool  // a page or file of the site itself; Subject.Page is the path of a page

@@ -76,8 +76,8 @@ type rule struct {
 type botRules struct {
 	table      *bots.Table
 	byBot      map[*bots.Bot]*rule // the most specific rule of each bot
-	bots       *rule               // nil = none
-	unverified *rule               // nil = none
+	bots       *rule               // may be nil
+	unverified *rule               // may be nil
 	hosts      map[string]*rule    // rules by the host of the signature
 }
 
@@ -100,7 +100,7 @@ func byPolicy(p *millrace.Policy) []Rule {
 	return out
 }
 
-// newBotRules compiles rules; nil = all bots are allowed. Rules cannot allow requests that the
+// newBotRules compiles rules. If nil, all bots are allowed. Rules cannot allow requests that the
 // policy refuses, except for bots that the policy names. number is the number of the first quota.
 func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)

@@ -37,9 +37,9 @@ type FollowOptions struct {
 	// document's page, if it has one. The gateway records requests for such documents.
 	Document func(ctx context.Context, path string) (page string, ok bool)
 
-	Leases store.Leases  // nil = no other process uses the store
-	Every  time.Duration // interval between two reads of the log; 0 = 1 s
-	Logger *slog.Logger  // nil = discard
+	Leases store.Leases  // If nil, no other process uses the store.
+	Every  time.Duration // interval between two reads of the log. If zero, 1 s.
+	Logger *slog.Logger  // If nil, nothing is logged.
 }
 
 // Follower reads an access log while a server writes it, and records the requests of bots.
@@ -58,7 +58,7 @@ type Follower struct {
 	parser Parser
 	seen   recorded
 
-	file    *os.File // nil = closed
+	file    *os.File // If nil, it is closed.
 	at      position
 	started bool // the position is loaded
 	dirty   bool // some lines before the position may not be stored yet

@@ -9,10 +9,10 @@ import (
 // Line is one request in a log. Its byte slices are valid until the next line.
 type Line struct {
 	Address  []byte // of the client; may be a host name
-	Host     []byte // name of the site; nil = unknown
-	Method   []byte // nil = the request was malformed
-	Target   []byte // path and query; nil = the request was malformed
-	Agent    []byte // User-Agent; nil = none, or not in the log
+	Host     []byte // name of the site, or nil if unknown
+	Method   []byte // If nil, the request was malformed.
+	Target   []byte // path and query. If nil, the request was malformed.
+	Agent    []byte // User-Agent. If nil, none, or not in the log.
 	Time     time.Time
 	Status   int
 	Bytes    int64         // bytes of the body on the wire

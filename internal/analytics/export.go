@@ -28,13 +28,12 @@ type ExporterOptions struct {
 	// UserAgent is the User-Agent for Umami and Plausible, which drop requests of
 	// programs that look like bots. If empty, [NeutralName].
 	UserAgent string
-	Every     time.Duration // between two polls for events; 0 = 5 s
-	// Leases allow only one process to export; nil = no other process uses the
-	// store.
+	Every     time.Duration // between two polls for events. If zero, 5 s.
+	// Leases allow only one process to export. If nil, no other process uses the store.
 	Leases store.Leases
 
-	Now    func() time.Time // clock; nil = time.Now
-	Logger *slog.Logger     // logs failures, and their end; nil = discard
+	Now    func() time.Time // clock. If nil, time.Now.
+	Logger *slog.Logger     // logs failures, and their end. If nil, nothing is logged.
 }
 
 const (
@@ -85,7 +84,7 @@ type Lag struct {
 	Exporter string    // the receiver without secrets, such as "umami https://stats.example.com"
 	Events   uint64    // events that are not exported yet
 	Since    time.Time // time of the oldest of them; zero if none
-	Failing  string    // the current error; "" = none
+	Failing  string    // the current error, or ""
 
 	// Counts since the exporter was created.
 	Sent    uint64

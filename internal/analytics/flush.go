@@ -36,7 +36,7 @@ func (r *Recorder) Run(ctx context.Context) {
 	background.Go(func() { r.tidying(ctx) })
 	tick := time.NewTicker(r.o.Every)
 	defer tick.Stop()
-	var wait time.Duration // 0 = the store works
+	var wait time.Duration // If zero, the store works.
 	var reported uint64    // dropped events that were logged
 	var reportedAt time.Time
 	for {

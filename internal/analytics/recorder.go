@@ -20,21 +20,21 @@ type HTMLSizes interface {
 
 // Options configure a [Recorder]. The zero value works.
 type Options struct {
-	// HTMLSizes returns the HTML sizes of pages; nil = the sizes of events stay unchanged.
+	// HTMLSizes returns the HTML sizes of pages. If nil, the sizes of events stay unchanged.
 	HTMLSizes HTMLSizes
 	// QueryKey replaces queries by keyed hashes, see [QueryKey]. nil = events keep
 	// the query.
 	QueryKey []byte
-	// Keep is how long events are stored; 0 = 30 days.
+	// Keep is how long events are stored. If zero, 30 days.
 	Keep time.Duration
 
-	Buffer int           // maximum number of pending events; others are dropped; 0 = 16384
-	Every  time.Duration // maximum time between two batches; 0 = 2 s
+	Buffer int           // maximum number of pending events; others are dropped. If zero, 16384.
+	Every  time.Duration // maximum time between two batches. If zero, 2 s.
 
-	// Leases allow only one process to tidy; nil = no other process uses the store.
+	// Leases allow only one process to tidy. If nil, no other process uses the store.
 	Leases store.Leases
-	Now    func() time.Time // clock; nil = time.Now
-	Logger *slog.Logger     // logs failures of the store; nil = discard
+	Now    func() time.Time // clock. If nil, time.Now.
+	Logger *slog.Logger     // logs failures of the store. If nil, nothing is logged.
 }
 
 const (

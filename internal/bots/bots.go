@@ -50,7 +50,7 @@ type Bot struct {
 	Family  string // its operator, such as "openai"
 	Purpose Purpose
 	Agents  []string // hosts in the Signature-Agent field of its signed requests
-	Ranges  string   // URL of its published addresses; "" = none
+	Ranges  string   // URL of its published addresses, or ""
 	// RobotsOnly reports whether the token is only for robots.txt, where it controls the use of
 	// pages that another bot fetches.
 	RobotsOnly bool
@@ -91,7 +91,7 @@ type Table struct {
 	seed  maphash.Seed
 	known [maxCached]atomic.Pointer[known] // by a hash of the user agent
 
-	ranges []atomic.Pointer[spans] // by index of the bot; nil = unknown
+	ranges []atomic.Pointer[spans] // by index of the bot, or nil if unknown
 	files  []*rangeFile
 }
 

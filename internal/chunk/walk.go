@@ -13,7 +13,7 @@ type piece struct {
 	Part
 	size int    // of Text, in code points
 	hash uint64 // of Type and Text, independent of the position
-	glue string // text between the previous piece of the same block and this one; "" = none
+	glue string // text between the previous piece of the same block and this one, or ""
 	cont bool   // the piece continues the block of the previous piece
 }
 

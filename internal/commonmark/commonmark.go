@@ -19,11 +19,11 @@ type Options struct {
 	// Link returns the absolute URL of a link, with its fragment, and Resource that of an image or
 	// other media. "" = no target, so the link becomes plain text.
 	Link, Resource func(target string) string
-	// HTML returns the blocks of raw HTML that is more than inline markup; nil = raw HTML is
+	// HTML returns the blocks of raw HTML that is more than inline markup. If nil, raw HTML is
 	// omitted.
 	HTML func(ctx context.Context, source []byte) []millrace.Block
-	// Anchor returns the anchor of a heading, from its text and its explicit anchor,
-	// which may be ""; nil = the explicit anchor.
+	// Anchor returns the anchor of a heading, from its text and its explicit anchor, which may be
+	// "". If nil, the explicit anchor.
 	Anchor func(text, own string) string
 	// Attributes drops {: .class} after a link, an image, code or emphasis.
 	Attributes bool

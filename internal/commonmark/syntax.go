@@ -56,7 +56,7 @@ func (anywhere) CanAcceptIndentedLine() bool { return true }
 // insertion is a callout, a tab or another container with a title.
 type insertion struct {
 	ast.BaseBlock
-	kind   string // kind of a callout; "" = another container
+	kind   string // kind of a callout. If empty, another container.
 	title  string
 	colons int // number of colons of the opening line
 }

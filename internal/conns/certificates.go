@@ -25,7 +25,7 @@ type Certificates struct {
 	mu        sync.Mutex // held while reading the files; guards the fields below
 	cert, key string
 	seen      [2]stamp
-	failed    string // error of the last read; "" = none
+	failed    string // error of the last read, or ""
 	warned    time.Time
 }
 

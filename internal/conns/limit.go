@@ -267,12 +267,12 @@ type conn struct {
 	from netip.Addr
 
 	// Position of the connection in the table, guarded by the listener's lock.
-	holder  *holder // nil = closed
+	holder  *holder // If nil, it is closed.
 	state   state
 	element *list.Element
 	since   time.Time // start of the state
 
-	reads atomic.Int64 // when a pending Read began, in nanoseconds after l.began; 0 = none
+	reads atomic.Int64 // when a pending Read began, in nanoseconds after l.began, or 0
 
 	holding  bool
 	buffered []byte

@@ -11,12 +11,12 @@ import (
 type AccessSettings struct {
 	RequireKey      bool     // content needs a key
 	PublicProtocols []string // protocols that need no key
-	Rate            float64  // content requests per second and client; 0 = no limit
+	Rate            float64  // content requests per second and client. If zero, there is no limit.
 	// FilesRate is the maximum transfer rate of large files to one client in bytes per second, and
-	// FilesRateTotal that to all clients together; 0 = no limit.
+	// FilesRateTotal that to all clients together. If zero, there is no limit.
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
-	Bots                      *bots.Table // nil = the site recognises no bots
+	Bots                      *bots.Table // If nil, the site recognises no bots.
 }
 
 // refuses reports whether a rule refuses a bot.

@@ -43,7 +43,7 @@ func (c *changed) Kind() string {
 // last change.
 type history struct {
 	Changes []changed
-	Older   uint64 // sequence number at which the next, older part begins; 0 = this is the last part
+	Older   uint64 // sequence number at which the next, older part begins. If zero, this is the last part.
 	Cut     bool   // older changes are no longer in the log
 }
 

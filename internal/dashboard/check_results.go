@@ -36,7 +36,7 @@ type checkResult struct {
 	Err      error         // why the check failed
 	Requests int
 	// Unreached is the reason why the check ran inside this process instead of at the public
-	// address; nil = it ran at the public address.
+	// address. If nil, it ran at the public address.
 	Unreached error
 }
 

@@ -30,9 +30,9 @@ type Options struct {
 	// dashboard that replaces this one can reuse them. It then shows them as results of the previous
 	// configuration.
 	CheckResults *CheckResults
-	// Logger receives logins and failures; nil = slog.Default().
+	// Logger receives logins and failures. If nil, slog.Default().
 	Logger *slog.Logger
-	// Now returns the time; nil = time.Now.
+	// Now returns the time. If nil, time.Now.
 	Now func() time.Time
 }
 

@@ -35,7 +35,7 @@ type group struct {
 	Verified, Forged                               int64
 	Before                                         int64            // requests in the period of the same length before question.Since
 	Lately                                         int64            // successful content requests on whole days since the policy was last changed
-	Saved                                          *analytics.Saved // nil = the group has no savings
+	Saved                                          *analytics.Saved // If nil, the group has no savings.
 }
 
 // cell contains the figures of one period in a series.
@@ -48,7 +48,7 @@ type cell struct {
 type question struct {
 	From, To time.Time
 	Per      store.Period
-	Bot      string // "" = all
+	Bot      string // If empty, all.
 	Protocol string
 	By       string // dimension of the series: protocol, bot, outcome or endpoint
 	Measure  string // requests or bytes

@@ -53,8 +53,8 @@ func (l *loop) client() *http.Client { return &http.Client{Transport: l.own} }
 // [check.ErrLimit].
 type ownRequests struct {
 	origins map[string]bool   // such as "https://example.com"
-	key     string            // "" = none
-	mark    func(http.Header) // marks requests as the owner's; nil = they need no mark
+	key     string            // may be empty
+	mark    func(http.Header) // marks requests as the owner's. If nil, they need no mark.
 	next    http.RoundTripper
 }
 

@@ -21,7 +21,7 @@ type handler func(r *http.Request) (*reply, error)
 // reply is the result of a handler.
 type reply struct {
 	Data   any // data of the template, as .Data
-	Status int // 0 = 200
+	Status int // If zero, 200.
 	// Message is shown above the page, or above the page at To.
 	Message *message
 	// To is the target of a redirect after a form: a path in the dashboard with its
@@ -54,7 +54,7 @@ type frame struct {
 }
 
 type navGroup struct {
-	Label string // "" = none
+	Label string // may be empty
 	Items []navItem
 }
 

@@ -14,7 +14,7 @@ import (
 // changesPage is the change log of the site.
 type changesPage struct {
 	history
-	What   string // "" = every kind of change
+	What   string // If empty, every kind of change.
 	Kinds  []string
 	Newest bool // the list starts with the newest change
 	Site   millrace.Site

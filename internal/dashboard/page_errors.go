@@ -19,7 +19,7 @@ type errorsPage struct {
 	Scan *SourceScan // nil: no scan yet
 
 	Reasons []skipReason
-	Reason  string // reason to filter the list by; "" = all
+	Reason  string // reason to filter the list by. If empty, all.
 	Skipped []mirror.Skip
 	Part    int // part of the list, from 1
 	Parts   int

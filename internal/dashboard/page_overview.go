@@ -65,7 +65,7 @@ type notice struct {
 	Kind string // warn or bad
 	Word string
 	Text string
-	To   string // link; "" = none
+	To   string // link, or ""
 	Link string // text of the link
 }
 

@@ -45,7 +45,7 @@ type original struct {
 	Text    string
 	Size    int
 	Cut     bool
-	Err     string // reason for a missing result; "" = success
+	Err     string // reason for a missing result. If empty, success.
 	Result  *extract.Result
 	Content string // as Markdown
 	Fields  []foundField
@@ -59,7 +59,7 @@ type foundField struct{ Name, Value, From string }
 // droppedPart is a part of the HTML that was dropped.
 type droppedPart struct {
 	extract.Dropped
-	Keep string // selectors that would keep it, one per line; "" = none possible
+	Keep string // selectors that would keep it, one per line. If empty, none possible.
 }
 
 // page shows one page: its fields, and one tab.

@@ -43,7 +43,7 @@ type pagesPage struct {
 	Rows    []pageRow
 	Counted bool   // traffic is recorded
 	First   bool   // this is the first part of the list
-	Next    string // path and query of the next part; "" = none
+	Next    string // path and query of the next part, or ""
 	Words   bool   // the search index found the pages
 	Found   int    // total number of results
 	Note    string

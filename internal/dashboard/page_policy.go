@@ -21,7 +21,7 @@ type policyPage struct {
 	Fields    []policyField    // members of the policy, each as published by the protocols
 	Published []publishedPolicy
 	Texts     []policyText
-	Signal    string          // Content-Signal of responses; "" = none
+	Signal    string          // Content-Signal of responses, or ""
 	Access    *AccessSettings // nil: unknown
 	Refuse    []refusedPurpose
 	Edit      *policyEdit
@@ -38,14 +38,14 @@ type policyText struct{ Path, Text string }
 // policyField is one member of a policy.
 type policyField struct {
 	Name      string
-	Value     string // value as text; "" = not set
+	Value     string // value as text. If empty, not set.
 	Published []publishedField
 }
 
 // publishedField is one member of the policy, as published by a protocol.
 type publishedField struct {
 	Protocol string
-	Value    string // "" = the protocol does not carry it
+	Value    string // If empty, the protocol does not carry it.
 }
 
 // publishedPolicy is the policy that a reader of one protocol gets.

@@ -34,7 +34,7 @@ type protocolsPage struct {
 type protocolStatus struct {
 	protocol.Protocol
 	Guarded      bool
-	Pages        int // pages that the protocol lists; 0 = unknown
+	Pages        int // pages that the protocol lists, or 0 if unknown
 	Entries      []millrace.Entry
 	Files        []edition.Listed // large documents and artifacts, largest first
 	FilesN       int              // total number of Files
@@ -48,7 +48,7 @@ type protocolStatus struct {
 	Since        time.Time        // start of a running check; zero = none
 	Broken       []*brokenRule
 	NotRun       []check.Outcome
-	Absent       string // why the check did not find the protocol; "" = it did
+	Absent       string // why the check did not find the protocol. If empty, it did.
 }
 
 // MustAsked returns the number of MUST rules with a result.

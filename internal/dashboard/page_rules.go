@@ -17,7 +17,7 @@ import (
 type ruleForm struct {
 	Keep, Drop string // one selector per line
 	InForce    bool   // the rules are the current ones
-	Wrong      string // error in the rules; "" = none
+	Wrong      string // error in the rules, or ""
 	Trial      *trial // nil = not tried
 	Took       time.Duration
 	CanSave    bool

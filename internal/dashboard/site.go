@@ -30,13 +30,13 @@ type SiteOptions struct {
 	ExternalPages bool
 
 	Pages  store.Site  // the site in its store
-	Usage  store.Usage // nil = no events
+	Usage  store.Usage // If nil, there are no events.
 	Server *edition.Server
 	// Gateway returns the handler of the site in this process, and Key a key for
 	// it. Neither is called before the first request.
 	Gateway func() http.Handler
 	Key     func() string
-	// Public configures the client for the site's public address; nil = protocols are checked
+	// Public configures the client for the site's public address. If nil, protocols are checked
 	// only inside this process. OwnRequests returns a function that marks such requests.
 	Public      *fetch.Options
 	OwnRequests func() (mark func(http.Header), release func())
@@ -44,26 +44,26 @@ type SiteOptions struct {
 	Off         []Off               // protocols that are off
 	Access      *AccessSettings     // nil = unknown
 
-	// LastScan returns the last scan of the source; nil = none yet. Without a scan by this process,
-	// it has only the pages that an earlier one skipped.
+	// LastScan returns the last scan of the source, or nil. Without a scan by this process, it has
+	// only the pages that an earlier one skipped.
 	LastScan func(context.Context) (*SourceScan, error)
 	// Replicas returns the processes that serve the site; it may be nil.
 	Replicas func(context.Context) ([]replica.Process, error)
-	// Fleet returns the sites that watch --all pulls into the store; nil = there are none.
+	// Fleet returns the sites that watch --all pulls into the store. If nil, there are none.
 	Fleet func(context.Context) (*sitelist.Summary, error)
 	// Dropped returns the number of events lost since the start; it may be nil.
 	Dropped func() uint64
 	// Lags returns the backlog of each receiver of events; it may be nil.
 	Lags func(context.Context) []analytics.Lag
-	// Original returns the HTML of a page with its extraction options; nil = the
-	// source has no HTML.
+	// Original returns the HTML of a page with its extraction options. If nil, the source has no
+	// HTML.
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
-	// Rules are the extraction rules in use; nil = none.
+	// Rules are the extraction rules in use, or nil.
 	Rules *extract.RulesOptions
-	// Save changes the configuration file and reloads it; nil = there is no file.
+	// Save changes the configuration file and reloads it. If nil, there is no file.
 	Save func(context.Context, config.Changes) error
 
-	Policy       *millrace.Policy // nil = none
+	Policy       *millrace.Policy // may be nil
 	Keys         store.Keys
 	Coefficients savings.Coefficients // zero = those of [savings.Default]
 }
@@ -76,5 +76,5 @@ type SourceScan struct {
 	Requested int           // number of pages requested from the source
 	Skipped   []mirror.Skip // skipped pages, up to the limit of a mirror.Report
 	SkippedN  int           // total number of skipped pages
-	Err       error         // nil = the scan was complete
+	Err       error         // If nil, the scan was complete.
 }

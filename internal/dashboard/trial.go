@@ -44,7 +44,7 @@ func (s *SiteOptions) original(ctx context.Context, page *millrace.Page) (data [
 // trial is the result of a comparison of the current extraction rules with other rules.
 type trial struct {
 	Keep, Drop []string
-	Page       *compared // this page; nil = its HTML is missing
+	Page       *compared // this page. If nil, its HTML is missing.
 	Others     []*compared
 	Missing    int // other pages without HTML
 	Left       int // other pages not tried for lack of time
@@ -55,7 +55,7 @@ type compared struct {
 	Path, Title   string
 	Now, Then     int // number of words in the content
 	Same          bool
-	Reason        error // reason why the other rules find no content; nil = they find some
+	Reason        error // reason why the other rules find no content. If nil, they find some.
 	Before, After []diffLine
 	Result        *extract.Result // result of the other rules
 

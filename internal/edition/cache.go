@@ -57,7 +57,7 @@ type shard struct {
 	bodies   clock // entries with a body
 
 	block   int    // size of a block in bytes
-	current *block // block that receives bodies; nil = none yet
+	current *block // block that receives bodies, or nil
 }
 
 // bodylessShare is the divisor of the limit for entries without a body.

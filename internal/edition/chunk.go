@@ -62,7 +62,7 @@ func (s *sum) UnmarshalText(b []byte) error {
 
 // tree contains the parts of a document. The zero value has no parts.
 type tree struct {
-	Height int    // 0 = Root is a chunk
+	Height int    // If zero, Root is a chunk.
 	Root   branch // root; Parts is 0 if the tree is empty
 }
 

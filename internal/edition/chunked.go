@@ -105,13 +105,13 @@ type bodies struct {
 	loss
 	cache      *Server
 	name       string // name in the response cache
-	path       string // of the document; "" = unknown
+	path       string // of the document, or "" if unknown
 	store      artifact.Store
 	coded      bool // true = gzip; false = identity
 	head, tail []byte
 	between    []byte
 
-	sum          atomic.Pointer[string] // Content-Digest; nil = not computed yet
+	sum          atomic.Pointer[string] // Content-Digest, or nil if not computed yet
 	wake         func()                 // Server.wake
 	digestWanted atomic.Bool            // a response was sent without the digest
 	brotli       atomic.Bool            // a request preferred brotli; set only for identity

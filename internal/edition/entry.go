@@ -39,7 +39,7 @@ type entry struct {
 	values     [2]string       // storage for the values of inline
 	tag        string          // validator without quotes
 	tags       [codings]string // the validators, with quotes
-	modified   int64           // Last-Modified in Unix seconds; 0 = none
+	modified   int64           // Last-Modified in Unix seconds, or 0
 	ahead      bool            // modified was in the future when the entry was created
 	sharedETag bool            // see millrace.Document
 	exact      bool            // see millrace.Document
@@ -47,17 +47,17 @@ type entry struct {
 	shared     bool            // the same for all clients with access, except for the coding
 	public     bool            // see millrace.Document
 	guarded    bool            // requests need a key
-	signer     Signer          // signs its responses; nil = they are not signed
-	cached     string          // canonical name of millrace.Document.CacheField; "" = none
+	signer     Signer          // signs its responses. If nil, they are not signed.
+	cached     string          // canonical name of millrace.Document.CacheField, or ""
 	offer      codingSet       // offered codings
 	large      bool            // a large document or an artifact, whose bytes the edition provides
 	coded      bool            // coded against a dictionary
 	saves      int64           // bytes by which coded is smaller than the plain coding
-	plain      *rep            // representation of an artifact without coding; nil = unknown
+	plain      *rep            // representation of an artifact without coding, or nil if unknown
 	versions   string          // pattern of an artifact's versions; see millrace.Artifact
 	proto      string          // name of its protocol
 	page       string          // see millrace.Document
-	extra      *extraSubject   // nil = all of its fields are zero
+	extra      *extraSubject   // If nil, all of its fields are zero.
 
 	mu    sync.Mutex                 // held while rendering
 	inUse [codings]weak.Pointer[rep] // representations in use by responses in progress, cached or not; guarded by mu
@@ -84,16 +84,16 @@ type entryState struct {
 type rep struct {
 	coding  coding // coding of body; identity if encoding saves too little
 	body    []byte
-	content content // nil = body
+	content content // If nil, body.
 	size    int64
-	plain   int64     // identity size; 0 = unknown
+	plain   int64     // identity size, or 0 if unknown
 	digest  [1]string // Content-Digest or Repr-Digest of body
 	length  [1]string // Content-Length
 	made    int64     // time of rendering in Unix seconds; 0 for content
 	age     atomic.Pointer[age]
 	signed  atomic.Pointer[signed] // nil = not signed yet
 
-	block *block // block that contains body; nil = body has its own allocation
+	block *block // block that contains body. If nil, body has its own allocation.
 	of    *entry // cached entry of the representation; guarded by the cache
 	index int32  // index in block.reps
 	at    coding // index of the representation in of.reps

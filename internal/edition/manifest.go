@@ -58,7 +58,7 @@ type large struct {
 	Modified   time.Time   `json:"modified"` // of Last-Modified
 	Chunks     chunked     `json:"chunks"`
 	Brotli     *coded      `json:"br,omitempty"` // nil = not offered
-	// Keyed is the document for requests with a key; nil = the same document.
+	// Keyed is the document for requests with a key. If nil, the same document.
 	Keyed *large `json:"keyed,omitempty"`
 }
 

@@ -120,7 +120,7 @@ type Server struct {
 	partEntries int // minimum number of changed pages in a partial edition
 
 	publication atomic.Pointer[store.Publication]
-	term        atomic.Pointer[context.Context]         // ends with the lease of the builder; nil = another process is the builder
+	term        atomic.Pointer[context.Context]         // ends with the lease of the builder. If nil, another process is the builder.
 	terms       atomic.Pointer[context.CancelCauseFunc] // ends the term, or the wait for one; see endTerm
 
 	artifacts artifact.Store
@@ -140,7 +140,7 @@ type Server struct {
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
 	followed        atomic.Pointer[time.Time] // time of the last successful check for changes
 	checksFail      bool                      // the last check failed; guarded by building
-	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not visible; nil = none is known
+	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not visible. If nil, none is known.
 	deferring       sync.Mutex                // guards done; held briefly
 	done            done                      // deferred work that is not published yet
 	building        sync.Mutex                // held while current changes; guards the fields below
@@ -149,7 +149,7 @@ type Server struct {
 	superseded      map[string]superseded     // artifacts that collect will delete, by name
 	collectedAt     time.Time                 // time of the last collection of artifacts
 	listedAt        time.Time                 // when all artifacts were last listed
-	publishedCursor millrace.Cursor           // cursor of the site up to which current contains its changes; "" = unknown
+	publishedCursor millrace.Cursor           // cursor of the site up to which current contains its changes, or "" if unknown
 }
 
 // NewServer returns a server that uses an artifact store, which the caller must close. All

@@ -14,7 +14,7 @@ import (
 // Site is a site to export.
 type Site struct {
 	View  millrace.View
-	Terms []protocol.Terms // documents with terms of use; nil = none
+	Terms []protocol.Terms // documents with terms of use, or nil
 
 	Name    string // name of the site in its store
 	Partial bool   // no pull of the site is complete yet

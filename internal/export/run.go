@@ -14,7 +14,7 @@ type Request struct {
 	Sites  []string  // names of the exported sites
 	All    []string  // names of all sites of the store
 	Format string    // jsonl, csv, markdown, atom or parquet
-	Out    string    // file or folder; "" = Stdout, for jsonl and csv
+	Out    string    // file or folder. If empty, Stdout, for jsonl and csv.
 	Stdout io.Writer // see Out
 	// Since exports only the changes since a time or cursor, as JSON Lines. If nil, all pages are
 	// exported.

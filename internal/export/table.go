@@ -49,7 +49,7 @@ type column struct {
 	chunk          spec.ColumnMetaData
 	pages          []byte // complete pages
 
-	words      map[string]int32 // index of each value in the dictionary; nil = no dictionary
+	words      map[string]int32 // index of each value in the dictionary. If nil, there is no dictionary.
 	dictionary []byte
 
 	// Bounds of the values, by kind. They are valid if bounded is set.

@@ -82,7 +82,7 @@ func (ix *DictionaryIndex) add(d Dictionary) bool {
 // offer describes the dictionary coding that a request accepts.
 type offer struct {
 	origin string
-	held   *Dictionary // nil = no dictionary matches, but the response may become a dictionary
+	held   *Dictionary // If nil, no dictionary matches, but the response may become a dictionary.
 }
 
 // offer returns the offer of a request, or nil if it must not offer the coding. Bodies for one

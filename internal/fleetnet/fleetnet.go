@@ -27,7 +27,7 @@ const Pages = 10
 // Network is a set of hosts. All methods are safe for concurrent use.
 type Network struct {
 	// Intercept may handle a request instead of its host, and then returns true. Set it before the
-	// first request; nil = hosts handle all requests.
+	// first request. If nil, hosts handle all requests.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
 
 	name     func(i int) string
@@ -43,7 +43,7 @@ type host struct {
 
 	mu       sync.Mutex
 	versions [Pages]int
-	tags     [Pages]string // ETags of the documents; "" = not computed
+	tags     [Pages]string // ETags of the documents, or "" if not computed
 }
 
 // machine logs the requests to the hosts of an address.

@@ -157,7 +157,7 @@ func (f *Forest) Explain(x []int16) []int32 {
 // Probe replaces the forest of one extraction and observes its samples. A training program
 // uses it.
 type Probe struct {
-	Forest *Forest // nil = none
+	Forest *Forest // may be nil
 	// Seen receives each sample: the text, its features, and whether the rules keep it as content. It
 	// must not retain the features.
 	Seen func(text string, x []int16, kept bool)

@@ -16,7 +16,7 @@ import (
 // response is a response writer that records the status and the size. Later requests reuse it.
 type response struct {
 	http.ResponseWriter
-	status int // 0 = no response yet
+	status int // If zero, there is no response yet.
 	bytes  int64
 	silent bool // the owner has sent the request: the response has no policy fields and is not counted
 	keyed  bool // the response depends on the key, so only private caches may store it
@@ -27,7 +27,7 @@ type response struct {
 	r *http.Request // the request as received
 	// inner is r with its path relative to the endpoint base, or nil if r is outside of it.
 	inner *http.Request
-	// edition is the edition in which the document was searched; nil = none is published yet.
+	// edition is the edition in which the document was searched. If nil, none is published yet.
 	edition *edition.Edition
 }
 

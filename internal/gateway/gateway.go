@@ -35,23 +35,23 @@ type Options struct {
 	// Place is where the gateway runs. If it is [sites.Alongside], the gateway serves [PagePath]
 	// for the site's server, and Origin may be a proxy to that server.
 	Place sites.Place
-	// RequestLog receives one line per request; nil = none.
+	// RequestLog receives one line per request. It may be nil.
 	RequestLog io.Writer
-	// Logger receives failures; nil = slog.Default().
+	// Logger receives failures. If nil, slog.Default().
 	Logger *slog.Logger
 
 	// Healthy returns an error if the site should not get requests. If nil, the site is always
 	// healthy.
 	Healthy func() error
-	// Status returns lines about this process for /readyz, when there is an edition; nil = none.
+	// Status returns lines about this process for /readyz, when there is an edition. It may be nil.
 	Status func(ctx context.Context) []string
 
 	// Access limits requests. New sets its Policy and Log.
 	Access access.Options
-	// Update implements [millrace.Live]; nil = single pages cannot be updated.
+	// Update implements [millrace.Live]. If nil, single pages cannot be updated.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
-	// Service handles requests before the protocols do; nil = none. ServiceGuarded reports that it
+	// Service handles requests before the protocols do. It may be nil. ServiceGuarded reports that it
 	// needs a key with the scope read. ServiceName is its protocol, such as "mcp", and its path.
 	// ServiceVersion is its version.
 	Service        millrace.Handler
@@ -59,13 +59,13 @@ type Options struct {
 	ServiceName    string
 	ServiceVersion string
 
-	// Events receives one event per response to a bot, after the response is sent; nil = none.
-	// Record must not block. Requests of the owner and of clients that are not bots cause no
-	// events. The field HTML of an event is -1 for the continuation of a page, otherwise 0.
+	// Events receives one event per response to a bot, after the response is sent. It may be nil. Record
+	// must not block. Requests of the owner and of clients that are not bots cause no events. The
+	// field HTML of an event is -1 for the continuation of a page, otherwise 0.
 	Events interface{ Record(e store.Event) }
 
-	// Policy is the usage policy, which responses and robots.txt declare; nil = none. robots.txt
-	// also disallows the bots for the refused purposes.
+	// Policy is the usage policy, which responses and robots.txt declare. It may be nil. robots.txt also
+	// disallows the bots for the refused purposes.
 	Policy *millrace.Policy
 	// RobotsLines selects the lines of robots.txt that declare the policy.
 	RobotsLines policy.RobotsLines
@@ -73,9 +73,9 @@ type Options struct {
 	// the site's own sitemap, by path.
 	Visibility millrace.Visibility
 
-	// Signer signs the site-wide documents; nil = unsigned.
+	// Signer signs the site-wide documents. If nil, they are unsigned.
 	Signer edition.Signer
-	// Directory serves the host's signing keys at their well-known path; nil = the site may serve
+	// Directory serves the host's signing keys at their well-known path. If nil, the site may serve
 	// its own.
 	Directory http.Handler
 
@@ -91,13 +91,12 @@ type Options struct {
 	// They take precedence over documents, and access rules do not apply to them.
 	Texts map[string]string
 
-	// Metrics count requests and are served at /metrics to nearby clients; nil =
-	// none.
+	// Metrics count requests and are served at /metrics to nearby clients. They may be nil.
 	Metrics        *Metrics
 	MetricsOptions MetricsOptions
 
 	// Dashboard serves DashboardPath, a path of the host such as "/dashboard", and all paths below
-	// it, for every host; nil = none. The paths of its requests are relative to DashboardPath. The
+	// it, for every host. It may be nil. The paths of its requests are relative to DashboardPath. The
 	// dashboard takes precedence over everything else, and must authenticate its users.
 	Dashboard     http.Handler
 	DashboardPath string
@@ -117,9 +116,9 @@ type Gateway struct {
 	log          *slog.Logger
 	requests     *requestLog
 	guard        *access.Guard
-	header       *policy.Header   // nil = no policy
-	site         *sites.Documents // nil = no edition server
-	pages        *proxy.Pages     // nil = no edition server
+	header       *policy.Header   // If nil, there is no policy.
+	site         *sites.Documents // If nil, there is no edition server.
+	pages        *proxy.Pages     // If nil, there is no edition server.
 	o            Options
 	steps        []step
 	serves       bool // a protocol handles requests itself

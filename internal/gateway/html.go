@@ -22,7 +22,7 @@ import (
 // 503 for all paths.
 type welcome struct {
 	g  *Gateway
-	ed *edition.Edition // nil = none yet
+	ed *edition.Edition // may be nil
 }
 
 var welcomePage = template.Must(template.New("welcome").Parse(`<!DOCTYPE html>

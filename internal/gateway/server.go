@@ -20,15 +20,15 @@ import (
 
 // ServerOptions configure a [Server]. The zero value works.
 type ServerOptions struct {
-	// TLS holds the certificate; nil = HTTP without TLS.
+	// TLS holds the certificate. If nil, HTTP without TLS.
 	TLS *conns.Certificates
-	// Logger receives failures; nil = slog.Default().
+	// Logger receives failures. If nil, slog.Default().
 	Logger *slog.Logger
 
-	MaxConnections int           // maximum number of concurrent connections; new ones replace others, see [conns.Limit]; 0 = 4096
-	ReadTimeout    time.Duration // time limit for the header of a request; twice that for the whole request; 0 = 10 s
-	WriteTimeout   time.Duration // time limit for a response; large documents have more time; 0 = 60 s
-	StopTimeout    time.Duration // time limit for pending requests at the end; 0 = 1.5 s
+	MaxConnections int           // maximum number of concurrent connections; new ones replace others, see [conns.Limit]. If zero, 4096.
+	ReadTimeout    time.Duration // time limit for the header of a request; twice that for the whole request. If zero, 10 s.
+	WriteTimeout   time.Duration // time limit for a response; large documents have more time. If zero, 60 s.
+	StopTimeout    time.Duration // time limit for pending requests at the end. If zero, 1.5 s.
 }
 
 // Limits of HTTP/2. If maxConcurrent is set, net/http closes connections that flood the server with

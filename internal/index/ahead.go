@@ -16,7 +16,7 @@ import (
 type item struct {
 	url, version string
 	gone         bool
-	page         *millrace.Page // nil = fetch the page if its version differs
+	page         *millrace.Page // If nil, fetch the page if its version differs.
 	list         []leaf
 	texts        *pageTexts
 	err          error

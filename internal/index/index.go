@@ -23,25 +23,25 @@ import (
 
 // Options configure an [Index]. The zero value works.
 type Options struct {
-	Logger *slog.Logger // nil = discard
+	Logger *slog.Logger // If nil, nothing is logged.
 	// Embedder computes vectors of passages and questions. If nil, Fit learns from the
 	// words of the site.
 	Embedder Embedder
 
-	fillBytes int // bytes of words that are held in memory before they are written; 0 = 4 MB
+	fillBytes int // bytes of words that are held in memory before they are written. If zero, 4 MB.
 }
 
 // Index is the search index of one site. It is safe for concurrent use.
 type Index struct {
 	path     string
-	temp     string // folder that Close removes; "" = none
+	temp     string // folder that Close removes, or ""
 	log      *slog.Logger
 	embedder Embedder
 	fill     int
 	coder    zdict.Coder
 
 	mu      sync.RWMutex // held for writing while the file is opened or closed
-	db      *sql.DB      // nil = closed or broken
+	db      *sql.DB      // If nil, it is closed or broken.
 	file    string       // identifies the open file
 	is      sqlitefile.Identity
 	closed  bool

@@ -104,7 +104,7 @@ type searching struct {
 	question   question
 	statistics search.Statistics
 	visible    map[int64]bool // pages looked up in the view
-	texts      *texts         // texts of the page of the last hit; nil = none
+	texts      *texts         // texts of the page of the last hit, or nil
 }
 
 var _ search.Index = (*searching)(nil)

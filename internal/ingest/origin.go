@@ -26,13 +26,13 @@ const Mirror = "mirror"
 // with it. Set the exported fields before the first call. Fallback may change Source, Kind, From,
 // Next and Complete later.
 type Origin struct {
-	Kind   string // Mirror, or the name of an origin; "" = a Source of another kind
+	Kind   string // Mirror, or the name of an origin. If empty, a Source of another kind.
 	Name   string // the site's name in the store
 	From   string // name of the source in the records of the site
 	Title  string // display name of the source
 	Base   string // base URL of the pages
 	Store  store.Store
-	Source millrace.Source // nil = another process updates the site
+	Source millrace.Source // If nil, another process updates the site.
 	// Watch calls changed when something may have changed. If nil, the source is not watched.
 	Watch func(ctx context.Context, changed func()) error
 	// Next returns the time of the next scan. If nil, there is one every five minutes.
@@ -52,9 +52,9 @@ type Origin struct {
 	// Files are the site's own files, if they can be served unchanged, else nil.
 	Files origin.Files
 
-	siteTitle func(ctx context.Context) (string, error) // see origin.Source; nil = unknown
+	siteTitle func(ctx context.Context) (string, error) // see origin.Source, or nil if unknown
 
-	close    func() error  // closes the source; nil = nothing to close
+	close    func() error  // closes the source. If nil, nothing to close.
 	way      origin.Origin // the origin of the source; without a name = none
 	tried    bool          // the rules were tested
 	progress Progress

@@ -9,10 +9,10 @@ import (
 
 // Limits limit the input. Nil and the zero value mean the defaults.
 type Limits struct {
-	Size  int64 // maximum bytes of the whole input; 0 = 16 MiB for Decode, 1 GiB for Reader
-	Value int   // maximum bytes of one value that Reader decodes; 0 = 1 MiB
-	Depth int   // maximum depth of nested arrays and objects; 0 = 64
-	Count int   // maximum elements of one array that Reader walks; 0 = 10,000,000
+	Size  int64 // maximum bytes of the whole input. If zero, 16 MiB for Decode, 1 GiB for Reader.
+	Value int   // maximum bytes of one value that Reader decodes. If zero, 1 MiB.
+	Depth int   // maximum depth of nested arrays and objects. If zero, 64.
+	Count int   // maximum elements of one array that Reader walks. If zero, 10,000,000.
 }
 
 // Fixed limits of a Reader. Together they limit the memory for the names of members, which are

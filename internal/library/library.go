@@ -18,9 +18,9 @@ import (
 
 // Options configure a [Library].
 type Options struct {
-	Logger   *slog.Logger   // nil = discard
-	Label    string         // only the sites with this label; "" = all
-	Embedder index.Embedder // nil = the index learns from the site's own words
+	Logger   *slog.Logger   // If nil, nothing is logged.
+	Label    string         // only the sites with this label. If empty, all.
+	Embedder index.Embedder // If nil, the index learns from the site's own words.
 	// Progress receives the progress of a step, counted in unit. An empty title ends the previous
 	// step. If nil, progress is not reported.
 	Progress func(title, unit string, done, total int)

@@ -13,7 +13,7 @@ type argument struct {
 	name        string
 	integer     bool // false = a string
 	least, most int  // limits of the value of an integer, or of the number of characters of a string
-	usual       int  // default value; 0 = none
+	usual       int  // default value, or 0
 	about       string
 }
 

@@ -32,7 +32,7 @@ type Indexer interface {
 type Site struct {
 	Name  string           // name in list_sites and in the arguments of other tools
 	View  millrace.View    // current state; a [millrace.Searcher] if searchable; nil for a single page of the web
-	Terms []protocol.Terms // terms of use; nil = unknown
+	Terms []protocol.Terms // terms of use, or nil if unknown
 }
 
 // published is the library of a gateway: its published site.

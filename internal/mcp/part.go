@@ -12,7 +12,7 @@ import (
 // budget is the maximum size of a part of a page as Markdown.
 type budget struct {
 	characters int // code points
-	bytes      int // 0 = unlimited
+	bytes      int // If zero, unlimited.
 }
 
 func (b budget) holds(markdown string) bool {

@@ -80,7 +80,7 @@ func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string
 	if err != nil {
 		return nil, "", err
 	}
-	if site.View != nil { // nil = a page of the web
+	if site.View != nil { // If nil, a page of the web.
 		c.annotate(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Continuation: in.Cursor != ""})
 	}
 	return out, out.text(), nil

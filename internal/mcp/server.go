@@ -21,11 +21,11 @@ import (
 
 // Options configure a [Server]. The zero value works.
 type Options struct {
-	Version string           // version of the program, sent to clients; "" = "(devel)"
-	Terms   []protocol.Terms // terms of the site that a gateway publishes; nil = none
-	Time    time.Duration    // timeout of a call; 0 = 30 s
-	Calls   int              // maximum number of concurrent calls; others wait up to 5 s, then get a "try again" error; 0 = twice the processors
-	Logger  *slog.Logger     // logs failures; nil = discard
+	Version string           // version of the program, sent to clients. If empty, "(devel)".
+	Terms   []protocol.Terms // terms of the site that a gateway publishes, or nil
+	Time    time.Duration    // timeout of a call. If zero, 30 s.
+	Calls   int              // maximum number of concurrent calls; others wait up to 5 s, then get a "try again" error. If zero, twice the processors.
+	Logger  *slog.Logger     // logs failures. If nil, nothing is logged.
 
 	// Web adds the tool add_site, and makes read_page read pages of any site. If nil, clients
 	// reach only the sites of the library. Set it only for the operator's own clients, because
@@ -40,7 +40,7 @@ type Options struct {
 
 // Server is an MCP server. It is a [millrace.Handler], and safe for concurrent use.
 type Server struct {
-	library Library // nil = the published site of the gateway
+	library Library // If nil, the published site of the gateway.
 	o       Options
 	log     *slog.Logger
 	turns   chan struct{}         // contains a value for each running call

@@ -29,12 +29,12 @@ type Outbox struct {
 	// Deliver sends events, each a line of JSON with a line end. It returns nil when the receiver
 	// has accepted them, or ErrTooLarge if it must get fewer at once.
 	Deliver func(ctx context.Context, lines [][]byte) error
-	// Content returns Event.Content of a page; nil = no content.
+	// Content returns Event.Content of a page. If nil, there is no content.
 	Content func(p *millrace.Page) string
-	// Terms returns Event.Terms; nil = no terms.
+	// Terms returns Event.Terms. If nil, there are no terms.
 	Terms     func(ctx context.Context) (json.RawMessage, error)
-	MaxEvents int // maximum number of events of one delivery; 0 = 100
-	MaxBytes  int // size in bytes at which a delivery is full; 0 = 256 KiB
+	MaxEvents int // maximum number of events of one delivery. If zero, 100.
+	MaxBytes  int // size in bytes at which a delivery is full. If zero, 256 KiB.
 
 	known bool   // last is set
 	last  []byte // the stored value, unless another process has replaced it
@@ -47,7 +47,7 @@ type position struct {
 	// All reports that every page is sent before the log continues at Cursor.
 	All   bool   `json:"all,omitempty"`
 	Reset bool   `json:"reset,omitempty"` // with All: a Reset comes first
-	After string `json:"after,omitempty"` // with All: the last page sent; "" = none
+	After string `json:"after,omitempty"` // with All: the last page sent, or ""
 }
 
 // key returns the key of the position in the store.

@@ -36,7 +36,7 @@ const startTimeout = 5 * time.Minute
 // without a password for the user "postgres", and with a password for other users.
 type Cluster struct {
 	dir    string
-	owner  *syscall.Credential // nil = this process's user
+	owner  *syscall.Credential // If nil, this process's user.
 	server *process
 	pool   *process
 }

@@ -13,8 +13,8 @@ import (
 
 // Listener is a [net.Listener] that accepts only connections of its own Dial.
 type Listener struct {
-	// Wrap wraps the server's end of each connection before Accept returns it; nil =
-	// unchanged. Set it before the first Dial.
+	// Wrap wraps the server's end of each connection before Accept returns it. If nil, connections
+	// are unchanged. Set it before the first Dial.
 	Wrap func(net.Conn) net.Conn
 
 	conns  chan net.Conn

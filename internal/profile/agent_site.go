@@ -42,8 +42,8 @@ type page struct {
 	html  *check.Response
 	text  string          // visible text of the whole page
 	main  *millrace.Page  // its extracted content
-	md    *check.Response // its Markdown at a URL of its own; nil = none
-	own   *check.Response // its Markdown by Accept; nil = none
+	md    *check.Response // its Markdown at a URL of its own, or nil
+	own   *check.Response // its Markdown by Accept, or nil
 }
 
 // markdown returns the Markdown of the page, or nil if it has none.

@@ -22,8 +22,8 @@ import (
 type additions struct {
 	fields   []string // values of Link
 	vary     []string // request fields that select the page or the target of a link
-	elements []byte   // elements for the head of the HTML; nil = none
-	mark     string   // hash of the elements; "" = none
+	elements []byte   // elements for the head of the HTML, or nil
+	mark     string   // hash of the elements, or ""
 	sum      string   // hash of all additions
 }
 

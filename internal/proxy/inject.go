@@ -12,7 +12,7 @@ type injector struct {
 	state   state
 	offset  int64
 	pending []byte // start of the current tag: "<" and its name
-	raw     string // name of the element whose text is read; "" = none
+	raw     string // name of the element whose text is read, or ""
 	match   int    // length of the match of "</" and raw
 	dashes  int    // number of dashes that may end a comment
 	bang    bool   // "!" has followed the dashes

@@ -24,11 +24,11 @@ type linked struct {
 	// without adds a header field with the reason why the page has no other form, if one was
 	// requested.
 	without func(h http.Header)
-	adds    *additions // nil = find has not been called yet
+	adds    *additions // If nil, find has not been called yet.
 	in      *injector
-	joined  *bufio.Writer // joins the pieces of in; nil = pieces are sent one by one
+	joined  *bufio.Writer // joins the pieces of in. If nil, pieces are sent one by one.
 	join    bool          // join pieces, because the handler around this server decides by the first piece whether to compress
-	again   *recoding     // recoding of a page of the site's server; nil = none
+	again   *recoding     // recoding of a page of the site's server, or nil
 	wrote   bool
 }
 

@@ -22,7 +22,7 @@ import (
 
 // PagesOptions configure [Pages].
 type PagesOptions struct {
-	Base string // URL of the site's pages; "" = the root, without a host
+	Base string // URL of the site's pages. If empty, the root, without a host.
 	// Origin serves the site's own pages and files, with paths relative to Base. A [Proxy]
 	// gets the original paths. nil = none.
 	Origin http.Handler
@@ -45,7 +45,7 @@ type Pages struct {
 	server    *edition.Server
 	o         PagesOptions
 	base      string // path of the base URL
-	front     *Proxy // Origin as a [Proxy]; nil = it is another handler
+	front     *Proxy // Origin as a [Proxy]. If nil, it is another handler.
 	ending    context.Context
 	home      atomic.Pointer[home]
 	homing    sync.Mutex // held during a search for the home page

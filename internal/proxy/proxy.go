@@ -39,18 +39,17 @@ type Options struct {
 	// millrace about its requests. The proxy's requests name the host of the target. [MarkRead]
 	// marks them, so that the web server does not send them back.
 	Alongside bool
-	// Timeout is the time limit for the start of the server's response, after which the client
-	// gets 504; 0 = 1 min. The rest of the response has no limit.
+	// Timeout is the time limit for the start of the server's response, after which the client gets
+	// 504. If zero, 1 min. The rest of the response has no limit.
 	Timeout time.Duration
-	// ClientTimeout is the time limit of a client for each piece of a response or a
-	// request's body; 0 = 1 min.
+	// ClientTimeout is the time limit of a client for each piece of a response or a request's body.
+	// If zero, 1 min.
 	ClientTimeout time.Duration
-	// Proxies are the trusted proxies, whose X-Forwarded fields are passed on; nil
-	// = none.
+	// Proxies are the trusted proxies, whose X-Forwarded fields are passed on, or nil.
 	Proxies []netip.Prefix
-	// Transport sends the requests; nil = [fetch.Upstream].
+	// Transport sends the requests. If nil, [fetch.Upstream].
 	Transport http.RoundTripper
-	// Logger receives an entry when the server fails and when it works again; nil =
+	// Logger receives an entry when the server fails and when it works again. If nil,
 	// slog.Default().
 	Logger *slog.Logger
 }
@@ -67,12 +66,12 @@ func MarkRead(r *http.Request) { r.Header[readField] = []string{readSecret} }
 // IsRead reports whether this process has marked a request.
 func IsRead(r *http.Request) bool { return r.Header.Get(readField) == readSecret }
 
-// Proxy passes requests to the site's own server, or to a handler in this process, and streams its responses. It supports all
-// methods, bodies, codings, ranges, cookies, trailers, interim responses and WebSockets. Paths
-// stay unchanged, byte for byte. As an Origin, it serves the whole host; Base only determines
-// which paths are pages.
+// Proxy passes requests to the site's own server, or to a handler in this process, and streams its
+// responses. It supports all methods, bodies, codings, ranges, cookies, trailers, interim responses
+// and WebSockets. Paths stay unchanged, byte for byte. As an Origin, it serves the whole host; Base
+// only determines which paths are pages.
 type Proxy struct {
-	handler       http.Handler // serves the site in this process; nil = the server at target
+	handler       http.Handler // serves the site in this process. If nil, the server at target.
 	target        *url.URL
 	base          string
 	scheme        string

@@ -257,7 +257,7 @@ func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 type buffered struct {
 	io.Reader
 	from  io.Closer
-	leave func() // releases the memory; nil = closed
+	leave func() // releases the memory. If nil, it is closed.
 }
 
 // Close frees the memory.

@@ -41,7 +41,7 @@ type Pusher struct {
 	// Client sends the notifications. It ignores robots.txt.
 	Client   *http.Client
 	Hubs     []string  // URLs of the hubs; see [CheckHub]
-	IndexNow *IndexNow // nil = no search engine
+	IndexNow *IndexNow // If nil, there is no search engine.
 	Logger   *slog.Logger
 }
 

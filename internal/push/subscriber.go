@@ -32,13 +32,13 @@ const (
 type Subscription struct {
 	Topic
 	Callback string    `json:"callback"`         // URL that the hub calls
-	Secret   string    `json:"secret,omitempty"` // for verifying signatures of the hub; "" = none
+	Secret   string    `json:"secret,omitempty"` // for verifying signatures of the hub, or ""
 	Until    time.Time `json:"until"`            // end of the lease
 }
 
 // SubscriberOptions configure a [Subscriber]. The zero value works.
 type SubscriberOptions struct {
-	Logger *slog.Logger // nil = discard
+	Logger *slog.Logger // If nil, nothing is logged.
 }
 
 // Subscriber maintains subscriptions, and is the [millrace.Handler] of their callbacks. All

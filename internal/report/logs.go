@@ -19,9 +19,9 @@ import (
 // LogOptions configure [Logs].
 type LogOptions struct {
 	Files        []string      // names of the logs; "-" = Stdin
-	Stdin        io.Reader     // nil = no file is "-"
-	Unit         time.Duration // unit of the number at the end of each line; 0 = ignored
-	Site         string        // base URL of the site; requests to other hosts are skipped; "" = all sites
+	Stdin        io.Reader     // If nil, no file is "-".
+	Unit         time.Duration // unit of the number at the end of each line. If zero, it is ignored.
+	Site         string        // base URL of the site; requests to other hosts are skipped. If empty, all sites.
 	Since        time.Time     // earlier requests are skipped; zero = none
 	Bots         *bots.Table
 	Local        map[netip.Addr]bool // addresses of this machine, to recognise its own requests

@@ -22,7 +22,7 @@ import (
 // Options select the contents of a report.
 type Options struct {
 	Store        string    // name of the store
-	Label        string    // only mirrored sites with this label, and no published sites; "" = all
+	Label        string    // only mirrored sites with this label, and no published sites. If empty, all.
 	Since        time.Time // first day of the requests of machines
 	Coefficients savings.Coefficients
 	Logger       *slog.Logger // logs read errors

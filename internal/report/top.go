@@ -63,7 +63,7 @@ func (t *top[T]) names(n int) []string {
 // repeats finds repeated requests with the same response. It stores at least a million requests in
 // 16 MB, and replaces the oldest ones.
 type repeats struct {
-	sets []([repeatWays]uint64) // requests with equal index, newest first; 0 = none
+	sets []([repeatWays]uint64) // requests with equal index, newest first, or 0
 }
 
 const (

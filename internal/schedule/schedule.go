@@ -23,14 +23,14 @@ const (
 
 // Rules limit the frequency of scans. The zero value works.
 type Rules struct {
-	Min, Max time.Duration  // bounds of the interval; 0 = DefaultMin, DefaultMax; see Scan for longer pauses
-	Rand     func() float64 // in [0, 1), for the jitter; nil = math/rand
+	Min, Max time.Duration  // bounds of the interval. If zero, DefaultMin, DefaultMax; see Scan for longer pauses.
+	Rand     func() float64 // in [0, 1), for the jitter. If nil, math/rand.
 }
 
 // State is the schedule of one site. The zero value is a site that was never
 // scanned. Callers store it as JSON.
 type State struct {
-	Interval time.Duration `json:"interval"`           // learned interval in nanoseconds; 0 = none yet
+	Interval time.Duration `json:"interval"`           // learned interval in nanoseconds, or 0
 	Last     time.Time     `json:"last"`               // end of the last scan
 	Next     time.Time     `json:"next"`               // time of the next scan
 	Soonest  time.Time     `json:"soonest"`            // earliest time of a hinted scan

@@ -17,20 +17,20 @@ import (
 
 // EmbedderOptions configure an [Embedder]. The zero value works.
 type EmbedderOptions struct {
-	Key string // bearer token, which no error or log contains; "" = none
+	Key string // bearer token, which no error or log contains, or ""
 	// DocumentPrefix and QueryPrefix are prepended to passages and questions. Some models need
 	// them, such as "search_query: ".
 	DocumentPrefix, QueryPrefix string
 	// Dimensions is the size of vectors to request. A vector of another size is an error. If
 	// zero, the model chooses the size.
 	Dimensions int
-	Batch      int           // maximum number of texts in a request; 0 = 32
-	Timeout    time.Duration // timeout of a request for passages; 0 = 60 s
+	Batch      int           // maximum number of texts in a request. If zero, 32.
+	Timeout    time.Duration // timeout of a request for passages. If zero, 60 s.
 	// QueryTimeout is the timeout of a request for questions, which is not retried because
 	// a user waits. If zero, 3 s.
 	QueryTimeout time.Duration
-	Retries      int           // maximum number of retries of a request for passages; 0 = 3, -1 = none
-	Backoff      time.Duration // pause before the first retry, doubled each time; 0 = 1 s
+	Retries      int           // maximum number of retries of a request for passages. If zero, 3; if negative, none.
+	Backoff      time.Duration // pause before the first retry, doubled each time. If zero, 1 s.
 }
 
 // Embedder is a client of the embeddings API of OpenAI, Ollama, vLLM and Text Embeddings
@@ -159,5 +159,5 @@ func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]f
 // job is one call of Embed.
 type job struct {
 	query bool
-	size  int // size of all vectors; 0 = unknown
+	size  int // size of all vectors, or 0 if unknown
 }

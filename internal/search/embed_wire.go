@@ -39,8 +39,8 @@ func (f *finite) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// decodeEmbeddings decodes the response for n texts. The vectors are in the order of the
-// texts and have length 1. size is the size of all vectors so far; 0 = unknown.
+// decodeEmbeddings decodes the response for n texts. The vectors are in the order of the texts and
+// have length 1. size is the size of all vectors so far, or 0 if unknown.
 func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	var a embeddingsAnswer
 	limits := &jsonio.Limits{Size: int64(n)*maxVectorJSON + 64<<10}

@@ -12,8 +12,8 @@ import (
 
 // FitOptions configure [Fit]. The zero value works.
 type FitOptions struct {
-	Dimensions int // maximum size of vectors; 0 = 128
-	Vocabulary int // maximum number of terms with a vector; 0 = 30,000, at most 65,535
+	Dimensions int // maximum size of vectors. If zero, 128.
+	Vocabulary int // maximum number of terms with a vector. If zero, 30,000, at most 65,535.
 	// Entries is the maximum number of pairs of a passage and one of its terms. If a site has
 	// more, Fit uses a sample of its passages. An entry takes 5 bytes and about 2 µs. If zero,
 	// 8,000,000, which is about 100,000 passages.

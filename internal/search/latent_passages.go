@@ -143,7 +143,7 @@ func (s *sample) halve() {
 
 // idMap numbers hashes in the order of their first use.
 type idMap struct {
-	slots []uint32 // id+1; 0 = free
+	slots []uint32 // id+1. If zero, it is free.
 	hash  []uint64 // hash of each id
 }
 

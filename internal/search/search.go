@@ -79,7 +79,7 @@ type Detail struct {
 	URL         string // URL of the page, relative to the base
 	Order       int    // position of the passage in the page
 	Fingerprint uint64 // fingerprint of the text; see [Fingerprint]
-	Vector      Vector // nil = none
+	Vector      Vector // may be nil
 }
 
 const (

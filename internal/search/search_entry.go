@@ -13,7 +13,7 @@ const Format = 5
 // Text is the searchable text of a passage.
 type Text struct {
 	Title    string // title of the page
-	Language string // language of the page, BCP 47; "" = unknown
+	Language string // language of the page, BCP 47, or "" if unknown
 	Headings []string
 	Text     string
 }

@@ -33,7 +33,7 @@ import (
 // lexicon analyses and caches the words of one language.
 type lexicon struct {
 	lang  string
-	stem  func(*snowballstem.Env) bool // nil = use light
+	stem  func(*snowballstem.Env) bool // If nil, use light.
 	latin bool                         // the language is, or may be, written in Latin letters
 	stops map[string]bool
 	env   *snowballstem.Env

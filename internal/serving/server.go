@@ -23,7 +23,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	now    *Service           // answers requests
-	next   *Service           // is starting, and will replace now; nil = none
+	next   *Service           // is starting, and will replace now, or nil
 	cancel context.CancelFunc // ends the wait for next
 }
 

@@ -31,11 +31,11 @@ type Options struct {
 	Site      store.Site   // the site of the origin
 	Config    store.Config // configuration of the publication; Open sets Taggers
 	Publisher protocol.PublisherOptions
-	Closed    func(name string) bool // reports whether the content of a protocol needs a key; nil = false
+	Closed    func(name string) bool // reports whether the content of a protocol needs a key. If nil, false.
 	Edition   edition.Options        // Open sets Key, Search, Busy, Alone, Now and Logger
 	Artifacts artifact.Store
-	Index     string         // file of the search index; "" = no index
-	Embedder  index.Embedder // nil = fit vectors to the words of the site
+	Index     string         // file of the search index. If empty, there is no index.
+	Embedder  index.Embedder // If nil, fit vectors to the words of the site.
 
 	// Events configures the recording of requests of bots. If nil, they are not recorded. Open
 	// sets its fields HTMLSizes, Leases and Logger.
@@ -55,8 +55,8 @@ type Service struct {
 	Server    *edition.Server
 	Gateway   *gateway.Gateway
 	Protocols []edition.Protocol  // protocols in which the site is published
-	Usage     store.Usage         // contains the recorded events; nil = not recorded
-	Recorder  *analytics.Recorder // records events; nil = not recorded
+	Usage     store.Usage         // contains the recorded events, or nil if not recorded
+	Recorder  *analytics.Recorder // records events, or nil if not recorded
 	Replicas  *replica.Replicas   // the processes that serve the publication
 
 	o     Options

@@ -30,8 +30,8 @@ import (
 type Options struct {
 	File     string         // path of the new configuration
 	Private  bool           // allow a site at a private address
-	Logger   *slog.Logger   // nil = discard
-	Progress func(done int) // called with the number of requests; nil = not called
+	Logger   *slog.Logger   // If nil, nothing is logged.
+	Progress func(done int) // called with the number of requests. If nil, it is not called.
 }
 
 // longWait is the Crawl-delay from which on the probe logs that it will be slow.

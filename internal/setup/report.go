@@ -42,7 +42,7 @@ type Report struct {
 	Origin  string `json:"-"` // URL of the site's own server, with sites.Front
 	Plain   bool   `json:"-"` // the site's server cannot add elements to pages
 	private bool   // the site is at a private address
-	program string // program of the site's server, as in millrace snippet; "" = another program
+	program string // program of the site's server, as in millrace snippet. If empty, another program.
 }
 
 // Hidden is an address that will not be published.

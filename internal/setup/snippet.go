@@ -31,10 +31,10 @@ var pageFields = []string{"Link", "Vary", "X-Markdown-Missing", "Content-Signal"
 
 // SnippetOptions configure [Snippet].
 type SnippetOptions struct {
-	Source string // source of millrace serve; "" = Base
+	Source string // source of millrace serve. If empty, Base.
 	Listen string // address of millrace
-	Base   string // public URL of the site; "" = Source, if that is a URL
-	Exec   string // path of the millrace program; "" = /usr/local/bin/millrace
+	Base   string // public URL of the site. If empty, Source, if that is a URL.
+	Exec   string // path of the millrace program. If empty, /usr/local/bin/millrace.
 }
 
 // Snippet returns the configuration of nginx, caddy or systemd for a server. For systemd, it

@@ -328,7 +328,7 @@ func (l *List) addInvalid(name string, line int, code, text string) {
 
 // Choice selects sites of a store, in addition to a list.
 type Choice struct {
-	Label string // only sites with this label; "" = any
+	Label string // only sites with this label. If empty, any.
 	// Pages also selects the sites of the list that the fleet does not have, but the store has
 	// mirrored. Each adds them as unlisted sites.
 	Pages bool

@@ -19,20 +19,19 @@ type Entry struct {
 	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
 	Sitemap    bool      // the URL names another list, not a page
 	Modified   time.Time // in UTC; may be in the future; zero = missing or invalid
-	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never; "" = missing or invalid
+	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or "" if missing or invalid
 	Priority   float64   // 0 to 1; 0.5 = missing or invalid
 	Line       int       // line where the entry starts, from 1
 }
 
 // Options configure [Parse]. The zero value works.
 type Options struct {
-	MaxBytes   int64 // maximum size of the list in bytes, without gzip; 0 = 50 MiB
-	MaxEntries int   // maximum number of entries; 0 = 50,000
+	MaxBytes   int64 // maximum size of the list in bytes, without gzip. If zero, 50 MiB.
+	MaxEntries int   // maximum number of entries. If zero, 50,000.
 
-	// Extension is the namespace of another protocol's elements directly under the root
-	// of an XML list; "" = none. Parse calls Element for each of them, in their order
-	// among the entries. An error of Element ends the reading, and is yielded
-	// unchanged.
+	// Extension is the namespace of another protocol's elements directly under the root of an XML
+	// list. If empty, there are none. Parse calls Element for each of them, in their order among
+	// the entries. An error of Element ends the reading, and is yielded unchanged.
 	Extension string
 	Element   func(Element) error
 }

@@ -34,15 +34,15 @@ const (
 type Options struct {
 	Base         string // path of the site's pages, without a trailing "/"
 	EndpointBase string // endpoint base URL
-	// Origin serves the site's own files, with paths relative to Base; nil = none. Host serves all
-	// paths of the host; nil = the site has only the paths below Base.
+	// Origin serves the site's own files, with paths relative to Base. It may be nil. Host serves all
+	// paths of the host. If nil, the site has only the paths below Base.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
-	Robots       *policy.Robots // policy in robots.txt; nil = none
+	Robots       *policy.Robots // policy in robots.txt, or nil
 	Lines        policy.RobotsLines
 	MCP          MCP
 	Visibility   millrace.Visibility
-	Signer       edition.Signer // nil = unsigned
+	Signer       edition.Signer // If nil, responses are unsigned.
 	Logger       *slog.Logger
 }
 
@@ -179,7 +179,7 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 type ownMap struct {
 	ed       *edition.Edition
 	separate bool   // the sitemap could not be merged
-	moved    string // target of its redirect; "" = none
+	moved    string // target of its redirect, or ""
 }
 
 // siteMaps caches the site's own sitemap and the merged one.

@@ -73,15 +73,15 @@ type Build struct {
 type nameEntry struct {
 	exact key
 	file  bool  // false = folder
-	at    int64 // offset of its line in the record; 0 = reserved only
+	at    int64 // offset of its line in the record. If zero, it is reserved only.
 }
 
 // Item is a file to write.
 type Item struct {
 	Path     string // percent-encoded request path relative to the base, with its query
-	Protocol string // "" = the site's own file
-	Name     string // name of the file; "" = derived from Path
-	Ask      string // request path for the handler, from the root of the host; "" = Path below base
+	Protocol string // If empty, the site's own file.
+	Name     string // name of the file. If empty, it is derived from Path.
+	Ask      string // request path for the handler, from the root of the host. If empty, Path below base.
 	// Immutable reports whether the file never changes, because its name contains a hash.
 	Immutable bool
 }

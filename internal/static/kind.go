@@ -21,11 +21,11 @@ type kind struct {
 	// only its users have in the root of a site.
 	domains, marks []string
 
-	rules  int      // maximum number of rules for its fields; 0 = the host has no rules
+	rules  int      // maximum number of rules for its fields. If zero, the host has no rules.
 	splats bool     // values may use ":splat" for the characters that a "*" matches
 	own    []string // files of the site that the build extends
 	write  func(*Build) error
-	fields func(*Build, *line) []field // the fields that the host sends without rules; nil = none
+	fields func(*Build, *line) []field // the fields that the host sends without rules, or nil
 	types  map[string]string           // media types by extension, in addition to those of every host
 	dates  bool                        // a 304 of a document has Last-Modified in addition to ETag
 	strict bool                        // a 304 requires every condition of the request, as with nginx by default

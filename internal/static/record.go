@@ -47,7 +47,7 @@ type line struct {
 type entry struct {
 	Path     string `json:"path,omitempty"`     // percent-encoded request path
 	Protocol string `json:"protocol,omitempty"` // "" = the site's own file
-	Set      int    `json:"set,omitempty"`      // number of the common header; 0 = none
+	Set      int    `json:"set,omitempty"`      // number of the common header, or 0
 	Tag      string `json:"tag,omitempty"`      // ETag with quotes
 	Link     string `json:"link,omitempty"`     // value of the Link field
 	Date     string `json:"date,omitempty"`     // Last-Modified, equal to the file's modification time

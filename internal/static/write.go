@@ -21,7 +21,7 @@ type output struct {
 	name  string
 
 	begun bool
-	old   *os.File // the existing file; nil = absent or different
+	old   *os.File // the existing file, or nil if absent or different
 	same  int64    // number of equal bytes
 	tmp   *os.File
 	at    string // name of tmp

@@ -12,7 +12,7 @@ import (
 
 // Response is the response of a handler.
 type Response struct {
-	Status int // 0 = no response
+	Status int // If zero, there is no response.
 	Header http.Header
 	Body   bytes.Buffer
 	Cut    bool // the body is longer than requested, or cannot be decoded

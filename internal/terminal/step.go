@@ -27,7 +27,7 @@ type Step struct {
 
 	mu          sync.Mutex
 	unit        string       // unit of done and total
-	received    func() int64 // returns the bytes received so far; nil = not counted
+	received    func() int64 // returns the bytes received so far. If nil, they are not counted.
 	expected    int          // minimum of the expected total
 	open        bool         // the total may still grow
 	bar         *mpb.Bar     // nil without a terminal, and in the first second of the step

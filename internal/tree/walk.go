@@ -36,7 +36,7 @@ type Walker struct {
 	// is false, the entry is skipped without a report. If err is not nil, the entry is skipped,
 	// and err is reported as the reason.
 	Name func(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error)
-	// Dir is called for every directory before it is read; nil = no call.
+	// Dir is called for every directory before it is read. If nil, there is no call.
 	Dir func(name string)
 	// Failed is the error of the first unreadable directory. If it is not nil, the walk was
 	// incomplete.

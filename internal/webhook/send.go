@@ -29,8 +29,8 @@ const (
 
 // Options configure a [Sender]. The zero value is valid.
 type Options struct {
-	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // logs failures and recovery; nil = discard
+	Now    func() time.Time // If nil, time.Now.
+	Logger *slog.Logger     // logs failures and recovery. If nil, nothing is logged.
 }
 
 // Sender sends messages to one URL, one at a time.

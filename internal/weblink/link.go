@@ -14,7 +14,7 @@ import (
 type Link struct {
 	URL   string   // URL of the target: absolute and canonical
 	Rel   []string // relation types, in lower case
-	Type  string   // media type of the target, without parameters, in lower case; "" = unknown
+	Type  string   // media type of the target, without parameters, in lower case, or "" if unknown
 	Title string   // title parameter, unchanged
 }
 

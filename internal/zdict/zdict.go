@@ -55,7 +55,7 @@ type dictionary struct {
 type Encoder struct {
 	*Coder
 	with dictionary
-	made int64 // number of records when the newest dictionary was created; 0 = none
+	made int64 // number of records when the newest dictionary was created, or 0
 }
 
 const (

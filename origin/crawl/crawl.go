@@ -27,8 +27,8 @@ type Options struct {
 	// extracted with other rules or by another version of the extractor, the crawl extracts it
 	// again from its original, without a request. If Original is nil, no originals are stored.
 	Original func(ctx context.Context, url string) ([]byte, error)
-	// Rules correct the extraction, or nil. The fingerprint of the rules is part of the version of
-	// every page.
+	// Rules correct the extraction. They may be nil. The fingerprint of the rules is part of the
+	// version of every page.
 	Rules *extract.Rules
 	// MaxPages is the maximum number of addresses that one run fetches. If it is zero, the maximum
 	// is 1,000,000. The next run fetches the others. A run stores up to four times as many

@@ -36,7 +36,7 @@ type Options struct {
 	// it. If it is empty, links are resolved against the home according to the canonical links, or
 	// otherwise against a host that does not exist.
 	Base string
-	// Rules correct the extraction of the pages, or nil.
+	// Rules correct the extraction of the pages. They may be nil.
 	Rules  *extract.Rules
 	Logger *slog.Logger // If nil, nothing is logged.
 }

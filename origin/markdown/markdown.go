@@ -41,8 +41,8 @@ type Options struct {
 	Base string
 	// MaxFile is the maximum size of a file in bytes. If it is zero, the maximum is 10 MB.
 	MaxFile int64
-	// Rules correct the extraction of HTML in Markdown, or nil. Only rules that drop elements, or
-	// that keep parts of dropped elements, have an effect.
+	// Rules correct the extraction of HTML in Markdown. They may be nil. Only rules that drop
+	// elements, or that keep parts of dropped elements, have an effect.
 	Rules  *extract.Rules
 	Logger *slog.Logger // If nil, nothing is logged.
 }

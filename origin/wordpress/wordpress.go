@@ -26,8 +26,8 @@ type Options struct {
 	// MaxBody is the maximum size of an API response in bytes. If it is zero, the maximum is 32 MB.
 	// If a list is longer, it is fetched in smaller parts.
 	MaxBody int64
-	// Rules correct the extraction of the content, or nil. Only rules that drop elements, or that
-	// keep parts of dropped elements, have an effect.
+	// Rules correct the extraction of the content. They may be nil. Only rules that drop elements,
+	// or that keep parts of dropped elements, have an effect.
 	Rules *extract.Rules
 	// ExcludeTypes contains the slugs of types to skip, such as "page" or "product". Stored pages
 	// of these types are deleted.

@@ -27,7 +27,7 @@ import (
 
 // Options configure an [Applier].
 type Options struct {
-	Root   string // folder that contains etc, relative to the working folder; "" = "/"
+	Root   string // folder that contains etc, relative to the working folder. If empty, "/".
 	Base   string // public URL of the site
 	Listen string // address of millrace
 	Exec   string // path of the millrace program
@@ -35,7 +35,7 @@ type Options struct {
 	// Run runs a program and returns its output. If nil, os/exec is used, and the systemd service
 	// is started only if Root is empty.
 	Run    func(ctx context.Context, name string, args ...string) ([]byte, error)
-	Logger *slog.Logger // nil = discard
+	Logger *slog.Logger // If nil, nothing is logged.
 }
 
 // Applier changes the configuration of one program. The process must hold [Lock].
