@@ -12,15 +12,10 @@ import (
 	"github.com/millrace/millrace/internal/state"
 )
 
-// hubTimeout limits the time of one request to a hub.
-const hubTimeout = 30 * time.Second
-
 // NewSubscriber returns a subscriber to the hubs of sites. callback is the public URL of the
 // subscriber's handler, to which hubs send their requests.
 func (a *Agent) NewSubscriber(callback string) (*Subscriber, error) {
-	o := a.clientOptions(nil) // robots.txt does not apply: requests to a hub are not crawling
-	o.Sign, o.Delay, o.Timeout = nil, -1, hubTimeout
-	return push.NewSubscriber(fetch.New(o).HTTP(), callback, &push.SubscriberOptions{Logger: a.o.Logger})
+	return push.NewSubscriber(callback, &push.SubscriberOptions{Logger: a.o.Logger})
 }
 
 // hubState is the state of the subscription to a site.
@@ -62,9 +57,13 @@ func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	if err != nil {
 		return err
 	}
-	client := w.a.siteClient(nil)
+	client := fetch.New(w.apart(w.a.clientOptions(w.a.robots())))
 	defer client.CloseIdleConnections()
-	return push.Keep(ctx, w.o.Subscriber, client.HTTP(), s.folder, saved, func(now push.Subscription) {
+	o := w.a.clientOptions(nil) // robots.txt does not apply: requests to a hub are not crawling
+	o.Sign, o.Delay = nil, -1
+	hub := fetch.New(w.apart(o))
+	defer hub.CloseIdleConnections()
+	return push.Keep(ctx, w.o.Subscriber, client.HTTP(), hub.HTTP(), s.folder, saved, func(now push.Subscription) {
 		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
 			w.a.o.Logger.Error("could not store the subscription", "site", s.folder, "err", err)
 		}

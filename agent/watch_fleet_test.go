@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fleetnet"
@@ -61,12 +62,16 @@ func (f *fleetTest) start(w *worker) (stop func()) {
 	if w.resolve != nil {
 		resolve = w.resolve
 	}
-	a, err := New(faultyStore{f.store, w}, &Options{Dial: w.dial(f.net), Resolve: resolve, Via: "tct-01", Parallel: 10})
+	a, err := New(faultyStore{f.store, w}, &Options{Dial: w.dial(f.net), Resolve: resolve, Via: cmp.Or(w.via, "tct-01"), Parallel: 10})
+	var subscriber *Subscriber
+	if err == nil && w.callback != "" {
+		subscriber, err = a.NewSubscriber(w.callback)
+	}
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.tasks.Go(func() {
-		o := &WatchOptions{MinInterval: time.Minute, MaxInterval: f.interval, RequestRate: w.requests, ByteRate: w.bytes, Retention: w.retention}
+		o := &WatchOptions{MinInterval: time.Minute, MaxInterval: f.interval, RequestRate: w.requests, ByteRate: w.bytes, Retention: w.retention, Subscriber: subscriber}
 		for e, err := range a.Watch(ctx, nil, o) {
 			if err == nil {
 				err = w.pass()
@@ -134,7 +139,7 @@ func (f *fleetTest) checkSite(i int) {
 		}
 		got[p.URL] = p.Title
 	}
-	if d := cmp.Diff(f.net.Titles(i), got); d != "" {
+	if d := gocmp.Diff(f.net.Titles(i), got); d != "" {
 		f.Errorf("%s:\n%s", name, d)
 	}
 	received := make(map[string]string) // newest titles
@@ -154,7 +159,7 @@ func (f *fleetTest) checkSite(i int) {
 			received[c.URL], newest[c.URL] = c.Title, c.Seq
 		}
 	}
-	if d := cmp.Diff(got, received); d != "" {
+	if d := gocmp.Diff(got, received); d != "" {
 		f.Errorf("events of %s:\n%s", name, d)
 	}
 	for change, n := range times {
@@ -298,6 +303,54 @@ func TestFleetVisitDelay(t *testing.T) {
 	}
 }
 
+// The requests for subscriptions and event streams, which belong to no pull, also keep to one request
+// at a time and to the delay.
+func TestFleetPush(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 21, 5, 20*time.Minute, nil)
+		defer f.net.Close()
+		const hub = 20
+		if _, err := f.store.Fleet().Remove(t.Context(), store.FleetQuery{Sites: []string{f.net.URL(hub)}}, false); err != nil {
+			t.Fatal(err)
+		}
+		var asked, streams atomic.Int64
+		f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			time.Sleep(100 * time.Millisecond)
+			switch r.URL.Path {
+			case "/hub":
+				asked.Add(1)
+				w.WriteHeader(http.StatusAccepted)
+			case "/.well-known/openfeeder.json":
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"version":"1.0","site":{"name":"x","url":"http://%s/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":[],"events":{"endpoint":"/events","type":"text/event-stream"}}`, r.Host)
+			case "/openfeeder":
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"schema":"openfeeder/1.0","type":"index","page":1,"total_pages":1,"items":[]}`)
+			case "/events":
+				streams.Add(1)
+				w.Header().Set("Content-Type", "text/event-stream")
+			case "/":
+				w.Header().Set("Link", fmt.Sprintf(`<%shub>; rel="hub", <http://%s/>; rel="self"`, f.net.URL(hub), r.Host))
+				w.Header().Set("Content-Type", "text/html")
+			default:
+				return false
+			}
+			return true
+		}
+		w := &worker{callback: "https://reader.example/push", via: "openfeeder"}
+		stops := []func(){f.start(w), f.start(w)}
+		time.Sleep(2 * time.Hour)
+		for _, stop := range stops {
+			stop()
+		}
+		f.tasks.Wait()
+		if l := f.net.Log(); l.Most > 1 || l.Gap < 250*time.Millisecond || asked.Load() < 40 || streams.Load() < 40 {
+			t.Errorf("%+v; %d requests to the hub, %d streams", l, asked.Load(), streams.Load())
+		}
+	})
+}
+
 // Workers are killed, stopped for ten minutes, or cut off from the store, in the middle of their
 // work. No change is lost or delivered twice, and no machine gets two requests at the same time.
 func TestFleetFaults(t *testing.T) {
@@ -392,6 +445,8 @@ type worker struct {
 	retention       map[string]time.Duration                            // see WatchOptions
 	requests, bytes float64                                             // see WatchOptions
 	resolve         func(context.Context, string) ([]netip.Addr, error) // nil = the network's
+	via             string                                              // see Options; "" = tct-01
+	callback        string                                              // for subscriptions to hubs; "" = none
 	failed          bool                                                // it was stopped or cut off, so its events may be late
 
 	mu     sync.Mutex

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 )
 
@@ -202,6 +204,39 @@ func (w *watch) admit(ctx context.Context, t *turn, host string) error {
 	}
 	return t.check()
 }
+
+// lease makes the requests of a client belong to a turn.
+func (w *watch) lease(o *fetch.Options, t *turn) {
+	sign := o.Sign
+	o.Sign = func(req *http.Request) error {
+		if err := w.admit(req.Context(), t, req.URL.Hostname()); err != nil || sign == nil {
+			return err
+		}
+		return sign(req)
+	}
+	if w.resolves() {
+		o.Resolve = func(ctx context.Context, host string) iter.Seq2[netip.Addr, error] { return w.addresses(ctx, t, host) }
+	}
+	if w.budget != nil {
+		o.Start = w.budget.take
+	}
+}
+
+// apart makes a client lease the group of the host of each request, for requests outside of turns.
+// The lease ends with the request, or when an event stream begins. The client sends one request at
+// a time.
+func (w *watch) apart(o *fetch.Options) *fetch.Options {
+	t := &turn{Turn: store.Turn{Lease: store.Lease{Holder: w.worker, Name: lease.NewHolder()}}, until: time.Now().Add(apartTime)}
+	w.lease(o, t)
+	o.Timeout = turnTime // the lease of a visit lasts as long
+	o.Done = func() {
+		w.leaveGroups(context.Background(), t, t.leave(func(visit) bool { return true })...)
+	}
+	return o
+}
+
+// apartTime is the maximum lifetime of a client outside of turns.
+const apartTime = 100 * 365 * 24 * time.Hour
 
 // end ends all visits of a turn.
 func (w *watch) end(ctx context.Context, t *turn) {

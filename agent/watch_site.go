@@ -194,11 +194,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration)
 			continue
 		}
 		// The client has its own queues and no MaxBytes, because its request stays open.
-		co := w.a.clientOptions(w.a.robots())
-		if w.budget != nil {
-			co.Start = w.budget.take
-		}
-		client := fetch.New(co)
+		client := fetch.New(w.apart(w.a.clientOptions(w.a.robots())))
 		o := &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
 			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		}}

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -372,20 +370,8 @@ func (w *watch) leased(t *turn) *Agent {
 		a.o.RequestCounts = nil // all workers count in the store
 	}
 	a.inTurn = func(o *fetch.Options) {
-		sign := o.Sign
 		o.Concurrency, o.Gap = 1, func(host string) time.Duration { return w.gap(t, host) }
-		o.Sign = func(req *http.Request) error {
-			if err := w.admit(req.Context(), t, req.URL.Hostname()); err != nil || sign == nil {
-				return err
-			}
-			return sign(req)
-		}
-		if w.resolves() {
-			o.Resolve = func(ctx context.Context, host string) iter.Seq2[netip.Addr, error] { return w.addresses(ctx, t, host) }
-		}
-		if w.budget != nil {
-			o.Start = w.budget.take
-		}
+		w.lease(o, t)
 	}
 	return &a
 }

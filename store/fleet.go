@@ -60,7 +60,8 @@ type Fleet interface {
 	// the host if the address is the name of a network. It need not have a site. If it is the group
 	// of the turn, Visit returns the lease of the turn. If another turn has its lease, its delay is
 	// not over, the host was deferred, or the rate of the network permits no request yet, the error
-	// is ErrConflict with the code "group-busy"; the lease then says when to try again.
+	// is ErrConflict with the code "group-busy"; the lease then says when to try again. If the Fence
+	// of turn is 0, the visit belongs to no turn, but to a visitor named by its Holder and Name.
 	Visit(ctx context.Context, turn Lease, d time.Duration, host, address string, rate float64) (Visit, error)
 	// Leave ends visits. The next turn or visit of their groups begins after the Delay of the visit,
 	// or after the longest delay of the hosts of the group.

@@ -104,6 +104,10 @@ type Options struct {
 	// robots.txt. If it returns an error, the request is not sent. It may be nil, and must be
 	// safe for concurrent use.
 	Sign func(*http.Request) error
+	// Done is called when a request that Sign has seen has ended: it has failed, or the body of its
+	// response was read or closed. For a [Stream], it is called when the response begins. It may be
+	// nil, and must be safe for concurrent use.
+	Done func()
 	// Check verifies each response before its body is read. Its error replaces the response. If the
 	// body later does not match its Content-Digest, the client calls broken, unless it is nil.
 	// Check may be nil. It must be safe for concurrent use, and must not send requests with this
@@ -139,6 +143,7 @@ type Client struct {
 	gap          func(host string) time.Duration
 	own          *pacer // a queue for all requests of this client; nil if only pace limits them
 	sign         func(*http.Request) error
+	done         func()
 	check        func(*http.Response) (func(), error)
 	dictionaries Dictionaries // nil if unused
 }
@@ -160,6 +165,7 @@ func New(o *Options) *Client {
 		start:        o.Start,
 		gap:          o.Gap,
 		sign:         o.Sign,
+		done:         o.Done,
 		check:        o.Check,
 		dictionaries: o.Dictionaries,
 	}
@@ -316,6 +322,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
 	offer.set(out.Header)
+	pass.ended = c.done
 	if c.sign != nil {
 		if err := c.sign(out); err != nil {
 			closeBody(req)
@@ -332,6 +339,11 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		pass.done(outcomeOfErr(err))
 		c.stats.failed.Add(1)
 		return nil, err
+	}
+	d, isFile := ctx.Value(download{}).(download)
+	isStream := d.timeout == math.MaxInt64
+	if isStream {
+		pass.end()
 	}
 	header := c.stats.count(resp)
 	c.log.DebugContext(ctx, "fetch", "method", req.Method, "url", cleanURL(req.URL),
@@ -357,8 +369,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		body: resp.Body, watch: watch, pass: pass, limits: lim, count: &c.stats.body, spent: c.over,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
-	d, isFile := ctx.Value(download{}).(download)
-	body.paced = isFile && d.timeout < math.MaxInt64 // a stream has no minimum rate
+	body.paced = isFile && !isStream // a stream has no minimum rate
 	if isHTML(resp) {
 		body.onComplete = func(content int64) { c.stats.page(header+body.n, content) }
 	}

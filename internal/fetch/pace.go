@@ -78,6 +78,8 @@ type pass struct {
 	spaced   bool // space was called
 	released bool
 	own      *pass                // of the client's own queue; may be nil
+	ended    func()               // [Options.Done]; may be nil
+	once     sync.Once            // guards ended
 	gap      func() time.Duration // with own: the current [Options.Gap]
 }
 
@@ -196,8 +198,20 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	return max(x.h.due(now), x.h.until.Sub(now))
 }
 
+// end reports the end of the request.
+func (x *pass) end() {
+	if x.ended != nil {
+		x.once.Do(x.ended)
+	}
+}
+
 // done returns the pass. Only the first call has an effect.
 func (x *pass) done(o outcome) {
+	x.release(o)
+	x.end()
+}
+
+func (x *pass) release(o outcome) {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
 	now := time.Now()

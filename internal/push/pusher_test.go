@@ -427,11 +427,11 @@ func TestBad(t *testing.T) {
 		if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), "secret") {
 			t.Errorf("hub %q: %v", u, err)
 		}
-		if _, err := NewSubscriber(nil, u, nil); !errors.Is(err, millrace.ErrInvalid) {
+		if _, err := NewSubscriber(u, nil); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("callback %q: %v", u, err)
 		}
 	}
-	if _, err := NewSubscriber(nil, "https://example.com/?a=secret", nil); !errors.Is(err, millrace.ErrInvalid) || strings.Contains(err.Error(), "secret") {
+	if _, err := NewSubscriber("https://example.com/?a=secret", nil); !errors.Is(err, millrace.ErrInvalid) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a callback with a query: %v", err)
 	}
 	key, err := NewKey(strings.NewReader("0123456789abcdef"))

@@ -45,7 +45,6 @@ type SubscriberOptions struct {
 // methods are safe for concurrent use.
 type Subscriber struct {
 	callback string // URL without a final "/"
-	client   *http.Client
 	log      *slog.Logger
 
 	mu   sync.Mutex
@@ -65,9 +64,9 @@ type answer struct {
 	denied string    // the hub's reason for denying the subscription; "" if not denied
 }
 
-// NewSubscriber returns a Subscriber with callbacks below a public URL. The client must ignore
-// robots.txt. If callback is invalid, NewSubscriber returns [millrace.ErrInvalid].
-func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (*Subscriber, error) {
+// NewSubscriber returns a Subscriber with callbacks below a public URL. If callback is invalid,
+// NewSubscriber returns [millrace.ErrInvalid].
+func NewSubscriber(callback string, o *SubscriberOptions) (*Subscriber, error) {
 	callback, err := checkEndpoint("callback", callback)
 	if err != nil {
 		return nil, err
@@ -75,7 +74,7 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 	if strings.Contains(callback, "?") {
 		return nil, fmt.Errorf("callback %s: the URL must not have a query: %w", fetch.HostOf(callback), millrace.ErrInvalid)
 	}
-	s := &Subscriber{callback: strings.TrimRight(callback, "/"), client: client, subs: make(map[string]*subscription)}
+	s := &Subscriber{callback: strings.TrimRight(callback, "/"), subs: make(map[string]*subscription)}
 	if o != nil {
 		s.log = o.Logger
 	}
@@ -89,12 +88,13 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 // the context's error. current is the subscription of an earlier process, or zero. Until current
 // expires, Keep sends no request. Keep calls save with every confirmed subscription, and again
 // without a lease when the subscription ends. It calls hint when the hub reports a change. Both
-// must return soon. The client fetches from the site and obeys its robots.txt.
+// must return soon. client fetches from the site and obeys its robots.txt. hub sends the requests
+// to the hub, and must ignore robots.txt.
 //
 // If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
 // subscription, or its address is not allowed, Keep returns [millrace.ErrForbidden]. It
 // retries after other failures.
-func Keep(ctx context.Context, s *Subscriber, client *http.Client, site string, current Subscription, save func(Subscription), hint func()) error {
+func Keep(ctx context.Context, s *Subscriber, client, hub *http.Client, site string, current Subscription, save func(Subscription), hint func()) error {
 	token, known := strings.CutPrefix(current.Callback, s.callback+"/")
 	var sub *subscription
 	defer func() { s.drop(token) }()
@@ -119,7 +119,7 @@ func Keep(ctx context.Context, s *Subscriber, client *http.Client, site string, 
 				}
 				sub = s.add(token, current, hint)
 			}
-			err = s.ask(ctx, &current, sub)
+			err = s.ask(ctx, hub, &current, sub)
 		}
 		switch {
 		case err == nil:
@@ -192,7 +192,7 @@ func (s *Subscriber) drop(token string) {
 
 // ask requests or renews a subscription (WebSub, section 5.1), and waits for the
 // confirmation.
-func (s *Subscriber) ask(ctx context.Context, current *Subscription, sub *subscription) error {
+func (s *Subscriber) ask(ctx context.Context, hub *http.Client, current *Subscription, sub *subscription) error {
 	select {
 	case <-sub.answers: // answer to an earlier request
 	default:
@@ -204,7 +204,7 @@ func (s *Subscriber) ask(ctx context.Context, current *Subscription, sub *subscr
 	if current.Secret != "" {
 		form.Set("hub.secret", current.Secret)
 	}
-	if err := post(ctx, s.client, current.Hub, formType, []byte(form.Encode())); err != nil {
+	if err := post(ctx, hub, current.Hub, formType, []byte(form.Encode())); err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
 	select {

@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 		"/feed.atom": feed,
 	}}
 	var err error
-	if w.sub, err = NewSubscriber(w.client(), "https://me.example/push/", &SubscriberOptions{Logger: slog.New(slog.NewTextHandler(&w.log, nil))}); err != nil {
+	if w.sub, err = NewSubscriber("https://me.example/push/", &SubscriberOptions{Logger: slog.New(slog.NewTextHandler(&w.log, nil))}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -150,7 +150,7 @@ func (w *world) keep(earlier Subscription) (saved func() Subscription, hints fun
 	n := 0
 	done := make(chan error, 1)
 	go func() {
-		done <- Keep(ctx, w.sub, w.client(), "https://site.example/", earlier, func(s Subscription) {
+		done <- Keep(ctx, w.sub, w.client(), w.client(), "https://site.example/", earlier, func(s Subscription) {
 			mu.Lock()
 			defer mu.Unlock()
 			last = s

@@ -197,9 +197,12 @@ func (s *site) Ending(l store.Lease, turn string, o store.TurnResult) store.Site
 // Visit implements [store.Fleet].
 func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, host, address string, rate float64) (visit store.Visit, err error) {
 	err = f.store.change(ctx, store.Lease{}, "visit "+host, func() error {
-		own, err := f.held(turn)
-		if err != nil {
-			return err
+		var own *fleetGroup
+		if turn.Fence > 0 {
+			var err error
+			if own, err = f.held(turn); err != nil {
+				return err
+			}
 		}
 		g, holder, until := f.visited(host, address, rate), record.VisitHolder(turn), time.Time{}
 		if h := f.hosts[host]; h != nil {

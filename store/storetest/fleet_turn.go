@@ -312,6 +312,10 @@ func fleetGroupCases() []testCase {
 			visit(a, "c.example", "network", "group-busy")
 			f.pass(time.Minute)
 			visit(a, "w.example", "192.0.2.8", "lease-lost")
+			visitor := store.Turn{Lease: store.Lease{Holder: "one", Name: "a request"}}
+			free := visit(visitor, "w.example", "192.0.2.8", "")
+			want(f, "repeated without a turn", visit(visitor, "w.example", "192.0.2.8", ""), free)
+			visit(store.Turn{Lease: store.Lease{Holder: "one", Name: "another request"}}, "w.example", "192.0.2.8", "group-busy")
 		}},
 		{"the requests of visits to a network are limited by its rate", func(_ *testing.T, f *fixture) {
 			f.enlistHosts("a", "b")

@@ -327,8 +327,10 @@ func (f fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, hos
 	err = f.change(ctx, Lock{Table: LockFleet}, func(t Tx, now time.Time) error {
 		busy, visit = nil, store.Visit{}
 		own, _ := groupOf(turn)
-		if err := heldGroup(t, turn, own, now, ""); err != nil {
-			return err
+		if turn.Fence > 0 {
+			if err := heldGroup(t, turn, own, now, ""); err != nil {
+				return err
+			}
 		}
 		id, err := f.visitedGroup(t, host, address, int64(rate*1000), now)
 		if err != nil {
