@@ -192,7 +192,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		machines,
 		{Label: "Requests", Figure: count(t.Events), Note: against(t.Events, t.Before)},
 		{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "needed no new copy"},
-		{Label: "Sent", Figure: size(t.Bytes), Note: "compressed"},
+		{Label: "Sent", Figure: size(t.Bytes), Note: "as transferred"},
 	}
 	if s := t.Saved; s != nil {
 		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "compared with HTML"}
@@ -296,7 +296,7 @@ func (p *overviewPage) notice(ctx context.Context, d *Dashboard) error {
 			add("bad", "Source", "The last scan of the source failed. Stored pages stay published.", "/errors", "See the error")
 		}
 		if l.SkippedN > 0 {
-			add("warn", "Skipped", plural(l.SkippedN, "page", "pages")+" of the source could not be read.", "/errors", "See the reasons")
+			add("warn", "Skipped", "The last scan skipped "+plural(l.SkippedN, "page", "pages")+" of the source.", "/errors", "See the reasons")
 		}
 	}
 	inside := false
