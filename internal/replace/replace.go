@@ -55,6 +55,9 @@ func Files(names []string, write func([]*os.File) error) (err error) {
 	}()
 	for _, name := range names {
 		f, err := createTemp(name)
+		if failed, ok := errors.AsType[*fs.PathError](err); ok {
+			failed.Path = name // users do not know the temporary name
+		}
 		if err != nil {
 			return err
 		}

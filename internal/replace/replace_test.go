@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -48,6 +49,15 @@ func TestFile(t *testing.T) {
 		t.Error("a folder")
 	}
 	if err := File(os.DevNull, func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }); err != nil {
+		t.Error(err)
+	}
+}
+
+// An error names the file, not the temporary one.
+func TestFileName(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "missing", "a.yaml")
+	err := New(name, nil, 0o600)
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), name) {
 		t.Error(err)
 	}
 }
