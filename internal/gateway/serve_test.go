@@ -82,7 +82,7 @@ func TestListenInUse(t *testing.T) {
 	}
 	defer ln.Close()
 	_, err = Listen(t.Context(), ln.Addr().String())
-	if !errors.Is(err, syscall.EADDRINUSE) || millrace.ErrorCode(err) != "address-in-use" {
+	if !errors.Is(err, syscall.EADDRINUSE) || millrace.ErrorCode(err) != "address-in-use" || strings.Count(err.Error(), "listen") != 1 || !strings.Contains(err.Error(), "; ") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Listen(t.Context(), "127.0.0.1:notaport"); err == nil {

@@ -122,9 +122,9 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, millrace.Coded("address-in-use", fmt.Errorf("listen %s: address in use by another program: %w", address, err))
+		return nil, millrace.Coded("address-in-use", fmt.Errorf("listen %s: %w by another program; stop it, or use another port", address, syscall.EADDRINUSE))
 	case errors.Is(err, syscall.EACCES):
-		return nil, millrace.Coded("port-privilege", fmt.Errorf("listen %s: %w; ports below 1024 need a privilege", address, err))
+		return nil, millrace.Coded("port-privilege", fmt.Errorf("listen %s: %w; ports below 1024 need a privilege", address, syscall.EACCES))
 	case err != nil:
 		return nil, fmt.Errorf("listen %s: %w", address, err)
 	}
