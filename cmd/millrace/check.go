@@ -98,7 +98,7 @@ func (c *checkCommand) open(p *process) (site string, client *http.Client, file 
 		return host.Base(), &http.Client{Transport: host}, func(url string) string { return filepath.ToSlash(host.File(url)) }, nil
 	}
 	if site, err = siteURL(c.Site); err != nil {
-		return "", nil, nil, err
+		return "", nil, nil, orFolder(c.Site, err)
 	}
 	if err := c.load(p, c.KeyFile, site); err != nil {
 		return "", nil, nil, err

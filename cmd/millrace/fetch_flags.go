@@ -106,6 +106,14 @@ func siteFolder(raw string) (string, error) { return usage(ingest.Folder(raw)) }
 // siteRoot returns the root of the origin of a URL from the command line.
 func siteRoot(raw string) (string, error) { return usage(ingest.Root(raw)) }
 
+// orFolder adds to the error for an argument without a scheme that it may also be a folder.
+func orFolder(arg string, err error) error {
+	if strings.Contains(arg, "://") {
+		return err
+	}
+	return usageOf(fmt.Errorf("%w, or name an existing folder", err))
+}
+
 func usage(s string, err error) (string, error) {
 	if err != nil {
 		return "", usageOf(err)

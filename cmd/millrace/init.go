@@ -54,7 +54,7 @@ func (c *fetchFlags) probe(ctx context.Context, p *process, source, base, file s
 	}
 	at, err := siteFolder(source)
 	if err != nil {
-		return nil, err
+		return nil, orFolder(source, err)
 	}
 	start := time.Now()
 	client := c.client(p, discardRobots{})
