@@ -347,7 +347,7 @@ func (w *watch) compact(ctx context.Context, t *turn, name string, l schedule.Sc
 		err = ingest.Compact(ctx, w.a.store, name, site, w.retention(t.Site))
 	}
 	if err != nil && ctx.Err() == nil {
-		w.a.o.Logger.Error("compact store failed", "site", name, "err", err)
+		w.a.o.Logger.Error("could not compact store", "site", name, "err", err)
 	}
 	t.record.Compacted = l.Ended
 }

@@ -256,7 +256,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 			return err
 		}
 		first = cmp.Or(first, err)
-		w.o.Logger.Warn("read site failed; trying the next protocol", "site", s.root, "protocol", route.Primary, "err", errorText(err, s.root, route.Primary))
+		w.o.Logger.Warn("could not read site; trying the next protocol", "site", s.root, "protocol", route.Primary, "err", errorText(err, s.root, route.Primary))
 		if !w.fresh || w.was != nil || w.found.Site.Quick { // the result may be outdated or incomplete
 			w.was = nil
 			if err := w.probe(ctx, false); err != nil {

@@ -23,7 +23,7 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 	}
 	outer := ctx
 	most := cmp.Or(o.MaxTime, 10*time.Minute)
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: the time limit of %s", ErrLimit, most))
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: it takes longer than %s", ErrLimit, most))
 	defer cancel()
 	resp, err := t.Get(ctx, t.Site())
 	switch {

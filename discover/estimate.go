@@ -130,7 +130,7 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) listCoun
 		}
 		t, children, err := c.list(ctx, u)
 		if err != nil {
-			c.prober.Logger.Debug("read sitemap failed", "url", u, "err", err)
+			c.prober.Logger.Debug("could not read sitemap", "url", u, "err", err)
 			continue
 		}
 		read++

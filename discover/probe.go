@@ -320,7 +320,7 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	}
 	w.Unavailable = errors.Is(err, millrace.ErrUnavailable)
 	w.Offer, w.Reason, w.Code = nil, reason(err, proto.Name), millrace.ErrorCode(err)
-	l.Logger.Debug("probe protocol failed", "protocol", proto.Name, "err", err)
+	l.Logger.Debug("could not probe protocol", "protocol", proto.Name, "err", err)
 	return w
 }
 

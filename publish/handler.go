@@ -142,7 +142,7 @@ func (s *Server) connect(ctx context.Context, origin *ingest.Origin, site store.
 		recheck = func(ctx context.Context) bool {
 			changed, err := p.check(ctx)
 			if err != nil && ctx.Err() == nil {
-				s.log.Error("check of public pages failed", "err", err)
+				s.log.Error("could not check public pages", "err", err)
 			}
 			return changed
 		}

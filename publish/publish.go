@@ -312,7 +312,7 @@ func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.S
 			return nil
 		case urls := <-s.named:
 			if _, err := origin.Update(ctx, site, v.Server, urls, false); err != nil && ctx.Err() == nil {
-				s.log.Warn("update of pages failed", "err", err)
+				s.log.Warn("could not update pages", "err", err)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 		return nil
 	}
 	if int64(len(data)) > s.max-s.used {
-		return millrace.Coded("memory-full", fmt.Errorf("put artifact %s: %w of %d bytes for all artifacts", name, millrace.ErrTooLarge, s.max))
+		return millrace.Coded("memory-full", fmt.Errorf("put artifact %s: %w: all artifacts together exceed %d bytes", name, millrace.ErrTooLarge, s.max))
 	}
 	s.used += int64(len(data))
 	s.entries[name] = entry{bytes.Clone(data), time.Now().UTC()} // without spare capacity

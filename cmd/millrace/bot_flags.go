@@ -90,7 +90,7 @@ func (c *botRuleFlags) keep(p *process, o *gateway.Options) error {
 	}
 	warnUnverified(p, o.Access.Bots, o.Access.Rules)
 	if paid := slices.ContainsFunc(o.Access.Rules, func(r access.Rule) bool { return r.Action == access.PaymentRequired }); paid && (p.policy == nil || p.policy.Payment == "") {
-		p.log.Warn("bots must pay but the policy has no payment page; set payment of the policy")
+		p.log.Warn("bots must pay but the policy has no payment page; set payment in the policy")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type buildCommand struct {
 	Out      string   `required:"" placeholder:"DIR" help:"Folder to write to. It is created if necessary."`
 	BaseURL  string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
 	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: detected from the domain of --base-url or the files of the source, else plain, for a host without such files)."`
-	Complete bool     `help:"Write every protocol in every form, as serve publishes them (default: only the Markdown of each page, one collection of the site, and lists). --also adds single protocols."`
+	Complete bool     `help:"Write every protocol in every form, as serve publishes them (default: only the Markdown of each page, one collection of the site, and lists). --also adds individual protocols."`
 	Verbose  bool     `help:"List the rules of the specifications that the host cannot meet."`
 	Force    bool     `help:"Write to a folder that build did not create, and replace files in it."`
 	As       string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`

@@ -9,7 +9,7 @@ import (
 
 // eventFlags holds the flags for the recording of requests.
 type eventFlags struct {
-	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"Time for which to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
+	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
 	AccessLog         string        `placeholder:"FILE" help:"Access log of the site's own server, such as /var/log/nginx/access.log. Requests of bots in the log are also recorded."`
 	EventsHashQueries bool          `help:"Store bots' search queries as keyed hashes (default: as text)." hidden:""`
 }

@@ -353,7 +353,7 @@ func (p *process) memory() daemon.Memory { return daemon.Memory{Env: p.lookup} }
 func (p *process) notify(lines ...string) {
 	socket, _ := p.lookup("NOTIFY_SOCKET")
 	if err := daemon.Notify(socket, lines...); err != nil {
-		p.log.Warn("notify service manager failed", "path", socket, "err", err)
+		p.log.Warn("could not notify service manager", "path", socket, "err", err)
 	}
 }
 

@@ -27,7 +27,7 @@ type mcpCommand struct {
 	Label      siteLabel `placeholder:"LABEL" help:"Offer only the sites of the store with this label (see millrace sites add)."`
 	MaxPages   int       `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next refresh continues (default: ${default}; 0 is no limit)."`
 	Fetch      *bool     `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
-	Listen     string    `placeholder:"ADDRESS" help:"Serve HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
+	Listen     string    `placeholder:"ADDRESS" help:"Serve HTTP on this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
 	RequireKey bool      `help:"With --listen: require a key with the scope read (see millrace help keys)."`
 	Rate       float64   `placeholder:"N" help:"With --listen: maximum requests per second from one key or address; bursts may be twice as large (default: no limit)."`
 }

@@ -16,8 +16,8 @@ import (
 
 // publishFlags holds the flags of every command that publishes.
 type publishFlags struct {
-	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden by default."`
-	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
+	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Account, cart, login and administration pages are hidden by default."`
+	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide account, cart, login and administration pages (default: yes)." hidden:""`
 	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to omit, such as page or product." hidden:""`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`

@@ -19,7 +19,7 @@ type reportCommand struct {
 	Source string    `arg:"" optional:"" help:"Access log of a web server, plain or gzip, or - for standard input; or SOURCE of serve."`
 	Logs   []string  `arg:"" optional:"" name:"log" help:"More access logs."`
 	Site   string    `placeholder:"URL" help:"With access logs: count only requests for this site, and fetch some of its pages to compare their sizes with those of their documents."`
-	Unit   string    `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
+	Unit   string    `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for Apache's %D (default: the number is ignored)." hidden:""`
 	As     string    `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
 	Store  string    `placeholder:"FILE|URL" help:"Value of --store for serve, if any, or a mirror that pull has written."`
 	Label  siteLabel `placeholder:"LABEL" help:"Only the mirrored sites with this label (see millrace sites add)."`

@@ -49,7 +49,7 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	}
 	local, err := accesslog.LocalAddresses()
 	if err != nil {
-		p.log.Warn("read addresses of this machine failed", "err", err)
+		p.log.Warn("could not read addresses of this machine", "err", err)
 	}
 	p.memory().SaveMemory()
 	o := &report.LogOptions{

@@ -89,7 +89,7 @@ func NewFollower(o *FollowOptions) (*Follower, error) {
 	}
 	f.host = u.Hostname()
 	if f.bots.Local, err = LocalAddresses(); err != nil {
-		f.o.Logger.Warn("read addresses of this machine failed", "err", err)
+		f.o.Logger.Warn("could not read addresses of this machine", "err", err)
 	}
 	// Report an unreadable log early. A log may be missing until the server starts.
 	file, err := os.Open(o.File)
@@ -128,7 +128,7 @@ func (f *Follower) Run(ctx context.Context) {
 				return
 			}
 			if err != nil && !failing {
-				f.o.Logger.Warn("follow access log failed; trying again", "path", f.o.File, "err", err)
+				f.o.Logger.Warn("could not follow access log; trying again", "path", f.o.File, "err", err)
 			}
 			failing = err != nil
 			select {

@@ -45,7 +45,7 @@ func (r *Recorder) Run(ctx context.Context) {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCall)
 			defer cancel()
 			if err := r.Flush(last); err != nil {
-				r.o.Logger.Error("store last events failed", "err", err)
+				r.o.Logger.Error("could not store last events", "err", err)
 			}
 			return
 		case <-tick.C:
@@ -54,7 +54,7 @@ func (r *Recorder) Run(ctx context.Context) {
 		switch err := r.Flush(ctx); {
 		case err != nil && ctx.Err() == nil:
 			if wait == 0 {
-				r.o.Logger.Warn("store events failed; retrying", "err", err)
+				r.o.Logger.Warn("could not store events; retrying", "err", err)
 			}
 			wait = min(max(2*wait, firstWait), maxWait)
 			select {
@@ -131,7 +131,7 @@ func (r *Recorder) fill(ctx context.Context) {
 		return
 	}
 	if err := r.weights.fill(ctx, r.o.HTMLSizes, pages, r.o.Now()); err != nil && ctx.Err() == nil {
-		r.o.Logger.Warn("read HTML sizes failed; some events lack them", "err", err)
+		r.o.Logger.Warn("could not read HTML sizes; some events lack them", "err", err)
 	}
 	for _, e := range pages {
 		e.Received = max(0, e.Received)
@@ -168,11 +168,11 @@ func (r *Recorder) tidying(ctx context.Context) {
 		set := now.Round(0).Sub(wall.Round(0)) - time.Since(running)
 		wall, running = now, time.Now()
 		if set.Abs() > maxClockStep {
-			r.o.Logger.Warn("clock was set; pausing tidying of events for an hour", "shift", set.Round(time.Second).String())
+			r.o.Logger.Warn("clock was set; pausing event cleanup for an hour", "shift", set.Round(time.Second).String())
 			continue
 		}
 		if err := r.tidy(ctx, now); err != nil && ctx.Err() == nil {
-			r.o.Logger.Warn("tidy events failed", "err", err)
+			r.o.Logger.Warn("could not clean up events", "err", err)
 		}
 	}
 }

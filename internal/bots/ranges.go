@@ -297,7 +297,7 @@ func (t *Table) reload(lost map[string]bool) {
 		case err != nil:
 			if !lost[f.File] {
 				lost[f.File] = true
-				t.log.Warn("read bot addresses failed; keeping previous addresses", "err", err)
+				t.log.Warn("could not read bot addresses; keeping previous addresses", "err", err)
 			}
 		case changed:
 			delete(lost, f.File)

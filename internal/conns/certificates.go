@@ -136,7 +136,7 @@ func (c *Certificates) Reload() {
 	if err := c.read(c.cert, c.key); err != nil {
 		failed = err.Error()
 		if seen != c.seen || failed != c.failed {
-			c.log.Error("reload certificate failed; keeping previous certificate", "err", err)
+			c.log.Error("could not reload certificate; keeping previous certificate", "err", err)
 		}
 	}
 	c.seen, c.failed = seen, failed

@@ -67,7 +67,7 @@ func (d *Dashboard) measure(ctx context.Context, done chan struct{}) {
 	if err == nil {
 		y.pages = pages
 	} else {
-		d.log.Warn("measure pages failed", "err", err)
+		d.log.Warn("could not measure pages", "err", err)
 	}
 	y.at, y.making = d.now(), nil // also after an error, to delay the next attempt
 	close(done)

@@ -180,7 +180,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 	}
 	var b bytes.Buffer
 	if err := d.pages.write(&b, page, f); err != nil {
-		d.log.Error("render dashboard page failed", "template", page, "err", err)
+		d.log.Error("could not render dashboard page", "template", page, "err", err)
 		plain(w, http.StatusInternalServerError, "Internal error. See the server's log.\n")
 		return
 	}

@@ -165,7 +165,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 		out.Err = "The HTML of this page is not stored: it was too large, or the page was read before HTML was stored. It is stored when a scan finds that the page has changed."
 		return out
 	case err != nil:
-		d.log.Warn("read original HTML failed", "url", page.URL, "err", err)
+		d.log.Warn("could not read original HTML", "url", page.URL, "err", err)
 		out.Err = "The HTML of this page is not available right now. See the server's log."
 		return out
 	}

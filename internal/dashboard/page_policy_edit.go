@@ -225,7 +225,7 @@ func (d *Dashboard) saveConfig(r *http.Request, changes config.Changes, none boo
 		return &reply{To: "/policy", Message: done("Nothing to save: these settings are already in use.")}, nil
 	}
 	if err := d.site.Save(r.Context(), changes); err != nil {
-		d.log.Warn("save configuration failed", "err", err)
+		d.log.Warn("could not save configuration", "err", err)
 		return d.policyFailed(r, printable(refusal(err)))
 	}
 	d.log.Info("configuration saved")

@@ -86,7 +86,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 		return nil, err
 	}
 	if err := d.site.Save(r.Context(), config.Changes{Lists: map[string][]string{"keep": keep, "drop": drop}}); err != nil {
-		d.log.Warn("save extraction rules failed", "err", err)
+		d.log.Warn("could not save extraction rules", "err", err)
 		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: " + printable(plainError(err)))}, nil
 	}
 	d.log.Info("extraction rules saved", "keep", len(keep), "drop", len(drop))

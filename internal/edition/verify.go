@@ -50,7 +50,7 @@ func Verify(ctx context.Context, artifacts artifact.Store, manifest []byte, repa
 			defer r.Close()
 			n, err := io.Copy(sum, r)
 			if err == nil && (n != size || hex.EncodeToString(sum.Sum(nil)) != want) {
-				err = fmt.Errorf("%w: checksum mismatch of %d bytes, want %d bytes", millrace.ErrInvalid, n, size)
+				err = fmt.Errorf("%w: checksum or size does not match: %d bytes, want %d", millrace.ErrInvalid, n, size)
 			}
 			return err
 		})

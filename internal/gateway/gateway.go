@@ -281,7 +281,7 @@ func (g *Gateway) Publish(ctx context.Context) {
 	}
 	err := g.server.Refresh(ctx)
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && ctx.Err() == nil {
-		g.log.Warn("serve previous edition failed", "err", err)
+		g.log.Warn("could not serve previous edition", "err", err)
 	}
 	g.server.Run(ctx)
 }

@@ -94,7 +94,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	data.Documents = slices.Compact(data.Documents)
 	var b bytes.Buffer
 	if err := welcomePage.Execute(&b, data); err != nil {
-		p.g.log.Error("render welcome page failed", "err", err)
+		p.g.log.Error("could not render welcome page", "err", err)
 		reply.Error(w, r, http.StatusInternalServerError, nil)
 		return
 	}
@@ -180,7 +180,7 @@ func (p rendered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.g.log.Error("render page failed", "path", r.URL.Path, "err", err)
+			p.g.log.Error("could not render page", "path", r.URL.Path, "err", err)
 			reply.Error(w, r, millrace.Status(err), nil)
 		}
 		return

@@ -39,7 +39,7 @@ func (x *Index) ask(ctx context.Context, text string) (q question) {
 	switch {
 	case err != nil:
 		q.err = err
-		x.log.Warn("embed question failed", "path", x.path, "err", err)
+		x.log.Warn("could not embed question", "path", x.path, "err", err)
 	case len(got) == 1:
 		q.vector = got[0]
 	}

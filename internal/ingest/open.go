@@ -61,7 +61,7 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 			// If the address is refused or the home page needs a login, every origin fails in the
 			// same way, so return the error of the last one.
 			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
-				log.Warn("read site failed; trying the next protocol", "protocol", way.Name, "err", err)
+				log.Warn("could not read site; trying the next protocol", "protocol", way.Name, "err", err)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 				return false // other origins do not have page types
 			}
 			last := live[len(live)-1]
-			o.Logger.Warn("read site failed; trying the next protocol", "protocol", way.Name, "next", last.Name, "err", err)
+			o.Logger.Warn("could not read site; trying the next protocol", "protocol", way.Name, "next", last.Name, "err", err)
 			o.Fallback = nil
 			return open(last) == nil
 		}

@@ -211,7 +211,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		go func() {
 			// Watch calls its function at once, which starts the first scan.
 			if err := o.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
-				o.Logger.Error("watch source failed", "err", err)
+				o.Logger.Error("could not watch source", "err", err)
 				notify(wake)
 			}
 		}()
@@ -236,7 +236,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		case err != nil:
 			failing = true
 			o.failure.Store(&Failure{err, time.Now()})
-			o.Logger.Error("read source failed; keeping stored pages", "err", err)
+			o.Logger.Error("could not read source; keeping stored pages", "err", err)
 			if !to.Published() {
 				to.Changed() // publish what an earlier run has completed
 			}

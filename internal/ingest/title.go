@@ -17,7 +17,7 @@ func (o *Origin) saveTitle(ctx context.Context) error {
 	if title == "" && o.siteTitle != nil {
 		var err error
 		if title, err = o.siteTitle(ctx); err != nil && ctx.Err() == nil {
-			o.Logger.Warn("read title of site failed; keeping previous title", "site", o.Name, "err", err)
+			o.Logger.Warn("could not read title of site; keeping previous title", "site", o.Name, "err", err)
 		}
 	}
 	title = strings.Join(strings.Fields(canon.ValidUTF8(title)), " ")

@@ -196,7 +196,7 @@ func (l *Library) Follow(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
-			l.o.Logger.Warn("list sites failed", "err", err)
+			l.o.Logger.Warn("could not list sites", "err", err)
 		}
 		select {
 		case <-ctx.Done():

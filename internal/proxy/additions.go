@@ -180,7 +180,7 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 		out = append(out, links...)
 	}
 	if failed != nil && ctx.Err() == nil { // log once for all protocols; the page is served without these links
-		p.o.Logger.Error("read links of page failed", "path", access.Redact(page), "err", failed)
+		p.o.Logger.Error("could not read links of page", "path", access.Redact(page), "err", failed)
 	}
 	return out, data, failed
 }

@@ -78,7 +78,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(err, fs.ErrNotExist) {
 		s.missing(w, r)
 	} else if err != nil && r.Context().Err() == nil {
-		s.log.Error("serve file failed", "path", r.URL.Path, "err", err)
+		s.log.Error("could not serve file", "path", r.URL.Path, "err", err)
 		reply.Error(w, r, millrace.Status(err), nil)
 	}
 }

@@ -45,7 +45,7 @@ func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) 
 		switch {
 		case err != nil:
 			if r.Context().Err() == nil {
-				p.o.Logger.Error("read other forms of page failed", "path", access.Redact(r.URL.Path), "err", err)
+				p.o.Logger.Error("could not read other forms of page", "path", access.Redact(r.URL.Path), "err", err)
 			}
 		case field != "":
 			h.Set(field, why)

@@ -128,7 +128,7 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 			known, err = savings.Sample(ctx, v, known)
 		}
 		if err != nil {
-			o.Logger.Warn("read text sizes failed", "site", s.Site, "err", err)
+			o.Logger.Warn("could not read text sizes", "site", s.Site, "err", err)
 		}
 	}
 	for _, a := range costs {

@@ -71,7 +71,7 @@ func (o *Options) averages(ctx context.Context, st store.Store, name string) ana
 		pages, err = analytics.Measure(ctx, site, v, o.Coefficients)
 	}
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-		o.Logger.Warn("read HTML sizes failed", "site", name, "err", err)
+		o.Logger.Warn("could not read HTML sizes", "site", name, "err", err)
 	}
 	return pages
 }

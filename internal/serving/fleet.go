@@ -35,7 +35,7 @@ func (f *fleetStats) get() *store.FleetStats {
 	defer cancel()
 	st, err := f.fleet.Stats(ctx, "")
 	if err != nil {
-		f.log.Warn("count of mirrored sites failed", "err", err)
+		f.log.Warn("could not count mirrored sites", "err", err)
 	}
 	if f.last, f.at = nil, time.Now(); err == nil && st.Sites > 0 {
 		f.last = &st

@@ -127,7 +127,7 @@ func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 // close closes a service.
 func (s *Server) close(v *Service) {
 	if err := v.Close(); err != nil {
-		s.log.Error("close site files failed", "err", err)
+		s.log.Error("could not close site files", "err", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *Service) updateIndex(ctx context.Context) error {
 		s.alone.Unlock()
 		bar.End()
 		if err != nil && ctx.Err() == nil && !failing {
-			s.log.Warn("update search index failed", "err", err)
+			s.log.Warn("could not update search index", "err", err)
 		}
 		failing = err != nil
 		select {
@@ -67,7 +67,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 			case err == nil:
 				seq = v.Site().Seq
 			case !failing:
-				s.log.Warn("embed pages failed; searching by words only", "err", err)
+				s.log.Warn("could not embed pages; searching by words only", "err", err)
 			}
 			failing = err != nil
 			wait = max(refit, 20*time.Since(start))
@@ -106,13 +106,13 @@ func (s *Service) tidy(ctx context.Context) error {
 		case <-time.After(ingest.CompactEvery):
 		}
 		if err := ingest.Compact(ctx, s.o.Origin.Store, s.o.Origin.Name, s.o.Site, ingest.Retention); err != nil && ctx.Err() == nil {
-			s.log.Error("compact store failed", "err", err)
+			s.log.Error("could not compact store", "err", err)
 		}
 		if s.index == nil {
 			continue
 		}
 		if err := s.index.Tidy(); err != nil {
-			s.log.Warn("delete old search indexes failed", "err", err)
+			s.log.Warn("could not delete old search indexes", "err", err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (w *response) WriteHeader(status int) {
 	case status == http.StatusOK && w.r.Method == http.MethodGet:
 		h.Set("Content-Digest", digest)
 		if err := w.d.signatures.add(w, digest); err != nil {
-			w.d.o.Logger.Error("sign document failed", "path", access.Redact(w.r.URL.Path), "err", err)
+			w.d.o.Logger.Error("could not sign document", "path", access.Redact(w.r.URL.Path), "err", err)
 		}
 	case status == http.StatusOK, status == http.StatusPartialContent:
 		h.Set("Repr-Digest", digest)

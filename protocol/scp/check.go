@@ -120,7 +120,7 @@ func rules(o *OpenOptions) []check.Rule {
 		line("blocks/url", schema, "The URLs of blocks are http or https URLs."),
 	}, lines(schema, kindOf(videoBlock).rules), []check.Rule{
 		rule("discovery/sitemap-xml", must, discovery, "Sites advertise collections in sitemap.xml.", checkSitemapName),
-		rule("discovery/valid", must, discovery, "The sitemap is valid by the sitemaps.org protocol.", checkSitemapValid),
+		rule("discovery/valid", must, discovery, "The sitemap is valid according to the sitemaps.org protocol.", checkSitemapValid),
 		rule("discovery/namespace", must, discovery, "The elements are in the namespace of the extension.", onElements(namespace, checkNamespace)),
 		rule("page/site", should, discovery, "The pages of a collection belong to the site of the sitemap.", onContent("page/site")),
 		rule("snapshots/offered", must, "Snapshot Collections", "The full state of a section is generated periodically.", onElements("a snapshot of each section", checkSnapshot, "section")),
@@ -136,7 +136,7 @@ func rules(o *OpenOptions) []check.Rule {
 		rule("http/etag", should, server, "Servers provide ETag.", hasField("ETag", `"sha256:…"`)),
 		rule("http/last-modified", should, server, "Servers provide Last-Modified.", hasField("Last-Modified", "when the collection was generated")),
 		rule("http/etag-checksum", should, server, "The ETag is the checksum of the metadata.", onFiles(checkTagIsSum)),
-		rule("http/last-modified-generated", should, server, "Last-Modified is generated as an HTTP date.", onFiles(checkLastModified)),
+		rule("http/last-modified-generated", should, server, "Last-Modified is the member generated, as an HTTP date.", onFiles(checkLastModified)),
 		rule("conditional/if-none-match", must, server, "If-None-Match with the current tag gets a 304.", askProbes(true, kit.IfNoneMatch)),
 		rule("conditional/if-modified-since", must, server, "If-Modified-Since with the current date gets a 304.", askProbes(true, kit.IfModifiedSince)),
 		rule("conditional/both", must, server, "Both conditions together, as crawlers send them, get a 304.", askProbes(true, kit.BothConditions)),

@@ -94,7 +94,7 @@ func Tags(c *store.Config, p *millrace.Page, log *slog.Logger) map[string]string
 	for _, t := range c.Taggers {
 		value, err := t.Tag(millrace.Site{Base: c.Base, EndpointBase: c.EndpointBase}, p)
 		if err != nil {
-			log.Warn("compute tag of page failed", "protocol", t.Protocol, "url", p.URL, "err", err)
+			log.Warn("could not compute tag of page", "protocol", t.Protocol, "url", p.URL, "err", err)
 		} else if value != "" {
 			tags[t.Protocol] = value
 		}
