@@ -269,7 +269,7 @@ func TestCancellation(t *testing.T) {
 	if r != nil || !errors.Is(err, stop) {
 		t.Errorf("got %v, %v", r, err)
 	}
-	// A canceled request is sent again.
+	// A cancelled request is sent again.
 	if _, err := target.Get(t.Context(), target.Root()+"fast"); err != nil {
 		t.Error(err)
 	}

@@ -29,7 +29,7 @@ type leaf struct {
 	chunk.Passage
 	hash int64
 	// The following fields are valid if ready is set. For a page in the index, only changed
-	// passages are analyzed.
+	// passages are analysed.
 	ready bool
 	entry search.Entry
 	print int64
@@ -61,7 +61,7 @@ func (l *leaf) analyse(x *search.Indexer, t search.Text) {
 	l.entry, l.print, l.ready = x.Entry(t), int64(search.Fingerprint(t.Text)), true
 }
 
-// analyseAll divides the page and analyzes all passages, once.
+// analyseAll divides the page and analyses all passages, once.
 func (it *item) analyseAll(x *search.Indexer) {
 	it.once.Do(func() {
 		it.cut()
@@ -81,9 +81,9 @@ const (
 	aheadWorkers = 3        // goroutines in addition to the writer
 )
 
-// ahead reads and analyzes pages in other goroutines while the caller writes, because analysis
+// ahead reads and analyses pages in other goroutines while the caller writes, because analysis
 // takes as long as writing. It continues between transactions. The result depends only on the
-// page, not on the goroutine that analyzed it.
+// page, not on the goroutine that analysed it.
 func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, error] {
 	return func(yield func(*item, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -119,7 +119,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 				queue <- it
 				select {
 				case jobs <- it:
-				default: // the writer analyzes it
+				default: // the writer analyses it
 				}
 			}
 		})

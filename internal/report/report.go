@@ -1,4 +1,4 @@
-// Package report summarizes the requests of machines to the sites of a store, and the savings
+// Package report summarises the requests of machines to the sites of a store, and the savings
 // of pulls into it.
 package report
 

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxLooks    = 40_000 // maximum number of terms to compare for a question
-	minMisspelt = 4      // minimum length of a word; a shorter one has too many neighbors
+	minMisspelt = 4      // minimum length of a word; a shorter one has too many neighbours
 	farWord     = 8      // length from which two mistakes are allowed
 	maxForms    = 8      // maximum number of passages to read for a form of a word
 )

@@ -30,7 +30,7 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// lexicon analyzes and caches the words of one language.
+// lexicon analyses and caches the words of one language.
 type lexicon struct {
 	lang  string
 	stem  func(*snowballstem.Env) bool // If nil, use light.

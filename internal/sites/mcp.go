@@ -162,7 +162,7 @@ func short(s string) string {
 	return s
 }
 
-// mcpContexts returns the MCP server as a link context of the API catalog.
+// mcpContexts returns the MCP server as a link context of the API catalogue.
 func (d *Documents) mcpContexts() []linkContext {
 	at := d.endpoint()
 	if at == "" {

@@ -82,7 +82,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// The run ends at once if its context is canceled while it waits for a restarting site.
+// The run ends at once if its context is cancelled while it waits for a restarting site.
 func TestRestartCancelled(t *testing.T) {
 	s := newSite(t)
 	chain(s, 40)

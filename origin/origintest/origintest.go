@@ -122,7 +122,7 @@ func cases() []testCase {
 		{"a consumer may stop anywhere", stopped},
 		{"a stream ends with its context", streamCancelled},
 		{"a fetch ends with its context", pageCancelled},
-		{"a canceled run resumes", runCancelled},
+		{"a cancelled run resumes", runCancelled},
 		{"an interrupted run resumes", runBroken},
 		{"a killed run resumes", runKilled},
 	}

@@ -148,12 +148,12 @@ func runCancelled(f *fixture) {
 			}
 		})
 		cancel()
-		f.noWorkers(before, "a canceled run")
+		f.noWorkers(before, "a cancelled run")
 		_, pages := f.readStore(path)
-		f.checkInvented(pages, "after a canceled run")
+		f.checkInvented(pages, "after a cancelled run")
 	}
 	f.sync(path)
-	f.check(path, "after canceled runs")
+	f.check(path, "after cancelled runs")
 }
 
 // failingSink is a sink that fails after a number of calls.

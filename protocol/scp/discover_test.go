@@ -218,7 +218,7 @@ func TestManyElements(t *testing.T) {
 	}
 }
 
-// If the context is canceled, discovery returns the context's error.
+// If the context is cancelled, discovery returns the context's error.
 func TestDiscoverCancelled(t *testing.T) {
 	h := newHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
