@@ -62,7 +62,7 @@ func (s *web) Delete(name string) error {
 }
 
 func (s *web) Break(name string) error { return s.set(name, true) }
-func (s *web) Mend(name string) error  { return s.set(name, false) }
+func (s *web) Repair(name string) error  { return s.set(name, false) }
 
 func (s *web) set(name string, broken bool) error {
 	s.mu.Lock()

@@ -42,7 +42,7 @@ func (s *testFolder) Break(name string) error {
 	return os.WriteFile(s.file(name), nil, 0o600)
 }
 
-func (s *testFolder) Mend(name string) error {
+func (s *testFolder) Repair(name string) error {
 	return os.Rename(filepath.Join(s.top, name), s.file(name))
 }
 

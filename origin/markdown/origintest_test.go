@@ -74,7 +74,7 @@ func (s *testFolder) Break(name string) error {
 	return s.put(name, "---\ntitle: [\n---\n\nText.\n")
 }
 
-func (s *testFolder) Mend(name string) error {
+func (s *testFolder) Repair(name string) error {
 	return os.Rename(filepath.Join(s.top, name), s.file(name))
 }
 

@@ -77,7 +77,7 @@ func (b book) Delete(name string) error {
 }
 
 func (b book) Break(name string) error { return b.broken(name, true) }
-func (b book) Mend(name string) error  { return b.broken(name, false) }
+func (b book) Repair(name string) error  { return b.broken(name, false) }
 
 func (b book) broken(name string, broken bool) error {
 	return b.edit(func(c *content) {

@@ -118,7 +118,7 @@ func (f *fake) Break(name string) error {
 	return nil
 }
 
-func (f *fake) Mend(name string) error {
+func (f *fake) Repair(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.post(name).broken = false
