@@ -61,8 +61,8 @@ func (s *web) Delete(name string) error {
 	return nil
 }
 
-func (s *web) Break(name string) error { return s.set(name, true) }
-func (s *web) Repair(name string) error  { return s.set(name, false) }
+func (s *web) Break(name string) error  { return s.set(name, true) }
+func (s *web) Repair(name string) error { return s.set(name, false) }
 
 func (s *web) set(name string, broken bool) error {
 	s.mu.Lock()

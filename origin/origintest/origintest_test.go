@@ -76,8 +76,8 @@ func (b book) Delete(name string) error {
 	return b.edit(func(c *content) { delete(c.Pages, "/"+name) })
 }
 
-func (b book) Break(name string) error { return b.broken(name, true) }
-func (b book) Repair(name string) error  { return b.broken(name, false) }
+func (b book) Break(name string) error  { return b.broken(name, true) }
+func (b book) Repair(name string) error { return b.broken(name, false) }
 
 func (b book) broken(name string, broken bool) error {
 	return b.edit(func(c *content) {
