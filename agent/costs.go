@@ -88,19 +88,20 @@ func (m *costMeter) save(ctx context.Context, total store.Traffic) {
 	}
 }
 
-// count adds the pages of one way. known is the number of pages that the way confirms, or -1 if the
-// way did not read the whole site.
-func (m *costMeter) count(name string, known int, rep *mirror.Report) {
+// count adds the pages of one way. stored is the number of pages that the site has now. whole reports
+// whether the way has read all of them.
+func (m *costMeter) count(name string, stored int, whole bool, rep *mirror.Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.html = m.html || name == Crawl || len(rep.Fallbacks) > 0
 	t := &m.pages
 	t.Fetched, t.Unmodified, t.Text = t.Fetched+int64(rep.Fetched), t.Unmodified+int64(rep.Unmodified), t.Text+rep.Text
-	if name == Crawl { // a crawl names only pages that it has fetched
-		t.Unmodified += max(0, int64(rep.Unchanged-(rep.Fetched-rep.Added-rep.Updated)))
+	if name == Crawl && !whole {
+		// Each unmodified page took a request. Unchanged also counts addresses that were only found.
+		t.Unmodified += max(0, min(int64(stored-rep.Added-rep.Updated), m.wire().Requests-t.Fetched))
 	}
-	if t.Pages = t.Fetched + t.Unmodified; known >= 0 {
-		t.Pages = max(int64(known), t.Fetched)
+	if t.Pages = t.Fetched + t.Unmodified; whole {
+		t.Pages = max(int64(stored), t.Fetched)
 		if rest := max(0, t.Pages-t.Fetched); name == Crawl || t.Unmodified > rest {
 			t.Unmodified = rest // a crawl requests every page
 		}

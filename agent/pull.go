@@ -274,10 +274,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	}
 	r.Ways = append(r.Ways, w)
 	known := max(0, w.Pages-rep.UnconfirmedDeletions) // unconfirmed deletions may be real
-	if err != nil || !complete {
-		known = -1
-	}
-	s.costs.count(name, known, rep)
+	s.costs.count(name, known, err == nil && complete, rep)
 	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
 		r.Unchanged = min(r.Unchanged, rep.Unchanged) // the other pages may have changed

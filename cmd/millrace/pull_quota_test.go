@@ -30,6 +30,9 @@ func TestPullQuotas(t *testing.T) {
 				if r.Deleted+r.UnconfirmedDeletions > 0 || pulls > 10 || c[1] == "--max-pages" && r.Added > 5 || c[1] == "--max-bytes" && r.BytesReceived > 12_000+20_000 {
 					t.Fatalf("pull %d: %+v", pulls, r)
 				}
+				if s := r.Savings; s.Unmodified > int64(got) || s.Unmodified > r.Requests-s.Fetched {
+					t.Errorf("pull %d: %d of %d stored pages are unmodified, after %d requests", pulls, s.Unmodified, got, r.Requests)
+				}
 				got, last = got+r.Added, r
 				if ended = r.Quota != ""; ended {
 					bounded++
