@@ -135,13 +135,16 @@ func (r *Discovery) WriteText(w io.Writer) error {
 	var entries, notes, basis, changes []string
 	printed := map[string]bool{}
 	for _, row := range r.Ways {
-		name, pages, first, again, allowed := all.Label(row.Protocol), "?", "-", "-", "yes"
+		name, pages, bound, first, again, allowed := all.Label(row.Protocol), "?", "", "-", "-", "yes"
 		if row.Pages >= 0 {
 			pages = fmt.Sprint(row.Pages)
 		}
 		if row.Carries != "" {
-			first = fmt.Sprintf("%d req., %s", row.FirstRequests, humanize.Bytes(row.FirstBytes))
-			again = fmt.Sprintf("%d req., %s", row.RefreshRequests, humanize.Bytes(row.RefreshBytes))
+			if row.Protocol == discover.Web && row.Pages < 0 {
+				bound = "at least "
+			}
+			first = fmt.Sprintf("%s%d req., %s", bound, row.FirstRequests, humanize.Bytes(row.FirstBytes))
+			again = fmt.Sprintf("%s%d req., %s", bound, row.RefreshRequests, humanize.Bytes(row.RefreshBytes))
 			entries = append(entries, name+" begins at "+row.Entry)
 		} else {
 			pages, row.Carries = "-", "-"

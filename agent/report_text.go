@@ -64,7 +64,7 @@ func (r *Report) writeText(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  %s\n", g.Text("skipped", "pages"))
 	}
 	if n := len(r.Notes); n > 0 {
-		fmt.Fprintf(w, "  %d violations did not stop the pull; the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
+		fmt.Fprintf(w, "  %s did not stop the pull; the first: %s: %s (%s)\n", humanize.Quantity(int64(n), "violation"), r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
 	}
 }
 

@@ -19,7 +19,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	l := q.first
 	if after != nil {
 		l = q.again
-		fmt.Fprintf(&b, "%s when %s of the pages have changed", costText(l), percentText(p.Changed))
+		fmt.Fprintf(&b, "%s%s when %s of the pages have changed", atLeast(q.way), costText(l), percentText(p.Changed))
 		if !o.Deletes && !q.coded {
 			fmt.Fprintf(&b, ", with a full read every %d refreshes to find deletions", p.Sweep)
 		}
@@ -27,7 +27,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 			fmt.Fprintf(&b, ", plus %s once", costText(enter))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s %s for %s", pagesText(o.Pages), carriesText(o.Detail), costText(l))
+		fmt.Fprintf(&b, "%s %s for %s%s", pagesText(o.Pages), carriesText(o.Detail), atLeast(q.way), costText(l))
 	}
 	switch {
 	case !p.full || q.way.Protocol == Web:
@@ -57,7 +57,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	case next.way.Offer.Detail < o.Detail && brings(next.way.Offer):
 		fmt.Fprintf(&b, ", %s,", carriesText(next.way.Offer.Detail))
 	}
-	fmt.Fprintf(&b, " would take %s", costText(l))
+	fmt.Fprintf(&b, " would take %s%s", atLeast(next.way), costText(l))
 	if after == nil && p.bytes(next.first) < p.bytes(q.first) {
 		fmt.Fprintf(&b, " now, and %s for each refresh instead of %s", costText(next.again), costText(q.again))
 	}
@@ -111,6 +111,15 @@ func pagesText(n int) string {
 		return "1 page"
 	}
 	return number(int64(n)) + " pages"
+}
+
+// atLeast returns "at least " if the cost of a way is a lower bound: without a sitemap, only the
+// pages to which the root links are known.
+func atLeast(w *Way) string {
+	if w.Protocol == Web && w.Offer.Pages < 0 {
+		return "at least "
+	}
+	return ""
 }
 
 func costText(l expectedCost) string {
