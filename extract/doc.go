@@ -37,4 +37,4 @@ package extract
 
 // Version is the version of the extractor. It increases whenever the same HTML may give a different
 // page. It is part of fingerprints.
-const Version = 7
+const Version = 8

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -188,5 +189,21 @@ func TestBlockForms(t *testing.T) {
 			}
 			checkBlocks(t, res.Page.Blocks)
 		})
+	}
+}
+
+// The entries of an API reference are not footnotes, even if an anchor starts with "fn", or an entry
+// has a footnote of its own.
+func TestAPIEntries(t *testing.T) {
+	t.Parallel()
+	const page = `<p>See <a href="#fnmatch.a">a()</a> and <a href="#C">C</a>.</p><dl><dt id=fnmatch.a>a(x)</dt><dd><p>Matches.</p></dd>
+<dt id=C>C</dt><dd><p>Made<a id=r href="#n1">[1]</a>.</p><aside id=n1 class=footnote role=doc-footnote>[<a role=doc-backlink href="#r">1</a>]<p>Once.</p></aside></dd></dl>`
+	res, err := HTML(t.Context(), []byte("<title>A</title><main><h1>A</h1>"+page+"</main>"), "https://example.com/a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := millrace.Text(res.Page.Blocks)
+	if !strings.HasPrefix(text, "See a() and C.") || !strings.Contains(text, "Made[1].") || strings.Count(text, "Once.") != 1 {
+		t.Errorf("%s", text)
 	}
 }

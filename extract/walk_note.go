@@ -143,7 +143,10 @@ func noteElement(n *html.Node) *html.Node {
 // isNoteName reports whether an anchor is named like a footnote of a common tool.
 func isNoteName(id string) bool {
 	id = strings.ToLower(strings.TrimPrefix(id, "_"))
-	for _, p := range []string{"fn", "footnote", "ftn", "cite_note", "cite-note", "endnote", "sdfootnote"} {
+	if rest, ok := strings.CutPrefix(id, "fn"); ok && rest != "" && strings.ContainsRune("0123456789:-_", rune(rest[0])) {
+		return true // not fnmatch
+	}
+	for _, p := range []string{"footnote", "ftn", "cite_note", "cite-note", "endnote", "sdfootnote"} {
 		if rest, ok := strings.CutPrefix(id, p); ok && rest != "" {
 			return true
 		}
@@ -188,13 +191,23 @@ func backLinks(def, a *html.Node) []*html.Node {
 					return false
 				}
 			}
-			if f != "" && hasClass(n, "footnote-backref", "footnote-back", "reversefootnote", "backlink") || attr(n, "role") == "doc-backlink" {
+			if (f != "" && hasClass(n, "footnote-backref", "footnote-back", "reversefootnote", "backlink") || attr(n, "role") == "doc-backlink") && !inNestedNote(n, def) {
 				links = append(links, n)
 			}
 		}
 		return false
 	})
 	return links
+}
+
+// inNestedNote reports whether a node is part of a note that is nested in the element def.
+func inNestedNote(n, def *html.Node) bool {
+	for n = n.Parent; n != nil && n != def; n = n.Parent {
+		if attr(n, "id") != "" && (hasClass(n, "footnote") || attr(n, "role") == "doc-footnote") {
+			return true
+		}
+	}
+	return false
 }
 
 // footnote emits the element of a note.
