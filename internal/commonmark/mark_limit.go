@@ -28,6 +28,9 @@ func escapeMarks(text []byte) []byte {
 	var lengths []int // of the paragraphs
 	length, rows := 0, paragraphScanner{}
 	eachLine(text, func(line []byte, code bool) {
+		if rows.starts(line, code) {
+			lengths, length = append(lengths, length), 0
+		}
 		if length += len(line); rows.ends(line, code) {
 			lengths, length = append(lengths, length), 0
 		}
@@ -37,7 +40,14 @@ func escapeMarks(text []byte) []byte {
 	budget := maxMarks
 	marks, notes, columns, cells, pipes := 0, 0, 0, 0, 0
 	rows = paragraphScanner{}
+	end := func(allowed int) {
+		budget -= min(marks, allowed) * lengths[0]
+		lengths, marks = lengths[1:], 0
+	}
 	eachLine(text, func(line []byte, code bool) {
+		if rows.starts(line, code) {
+			end(max(fewMarks, budget/max(lengths[0], 1)))
+		}
 		if code {
 			out = append(append(out, line...), '\n')
 		} else if len(bytes.TrimSpace(line)) == 0 {
@@ -45,10 +55,7 @@ func escapeMarks(text []byte) []byte {
 		}
 		allowed := max(fewMarks, budget/max(lengths[0], 1))
 		if rows.ends(line, code) {
-			defer func() {
-				budget -= min(marks, allowed) * lengths[0]
-				lengths, marks = lengths[1:], 0
-			}()
+			defer end(allowed)
 		}
 		if code {
 			return
@@ -88,6 +95,36 @@ func isMark(c byte) bool { return c == '*' || c == '_' || c == '[' || c == ']' |
 type paragraphScanner struct {
 	above []byte // the previous line
 	table bool
+	items []int // columns at which the text of the enclosing list items begins
+}
+
+// starts reports whether a line is an item of a bullet list, which always starts a new paragraph. A
+// line indented by four columns or more is an item only if the lines above it are items, too;
+// otherwise, it may continue a paragraph.
+func (r *paragraphScanner) starts(line []byte, code bool) bool {
+	text := bytes.TrimLeft(line, " ")
+	at, left, items := len(line)-len(text), 0, r.items
+	r.items = nil
+	// A line of bullets alone is an empty item or a thematic break.
+	if code || r.table || len(text) < 3 || bytes.IndexByte([]byte("-*+"), text[0]) < 0 || text[1] != ' ' || len(bytes.Trim(text, " "+string(text[:1]))) == 0 {
+		return false
+	}
+	for left == 0 && len(items) > 0 {
+		if last := len(items) - 1; items[last] <= at {
+			left = items[last]
+		} else {
+			items = items[:last]
+		}
+	}
+	if at-left > 3 {
+		return false
+	}
+	spaces := len(text[1:]) - len(bytes.TrimLeft(text[1:], " "))
+	if spaces > 4 { // the item begins with code
+		spaces = 1
+	}
+	r.items = append(items, at+1+spaces)
+	return true
 }
 
 // ends reports whether a line ends its paragraph or row.
@@ -119,6 +156,10 @@ func exceedsLimits(text []byte) bool {
 	budget, marks, length, notes, columns, padding := maxMarks, 0, 0, 0, 0, 0
 	rows := paragraphScanner{}
 	eachLine(text, func(line []byte, code bool) {
+		if rows.starts(line, code) {
+			budget -= marks * length
+			marks, length = 0, 0
+		}
 		length += len(line)
 		for _, c := range line {
 			if isMark(c) && !code {

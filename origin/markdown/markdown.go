@@ -23,7 +23,7 @@ import (
 
 // format is the version of this package in the versions of pages. It must be increased when the
 // same files may result in another page or another identity.
-const format = 2
+const format = 3
 
 // noBase is the base of links if the site's URL is unknown. Its name never resolves (RFC 6761,
 // section 6.4). Package folder uses the same base, so that the links of a site stay the same after

@@ -99,7 +99,7 @@ func stablePage(p *millrace.Page) (*millrace.Page, []byte) {
 }
 
 // format is part of every tag. It changes whenever the Markdown of unchanged pages changes.
-const format = "3"
+const format = "4"
 
 // hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate of its
 // tokens, and the length of its line in llms.txt, separated by "-".
