@@ -174,7 +174,7 @@ func (d *draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 
 // Tagger returns the tagger that computes the ETags of the pages' documents, without quotes.
 func (d *draft) Tagger() millrace.Tagger {
-	return millrace.Tagger{Protocol: d.Name, Format: 2, Conflicts: d.Names.Conflicts, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
+	return millrace.Tagger{Protocol: d.Name, Format: 3, Conflicts: d.Names.Conflicts, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
 		doc := d.Document(site, p)
 		if doc == nil {
 			return "", nil

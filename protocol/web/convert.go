@@ -98,8 +98,9 @@ func stablePage(p *millrace.Page) (*millrace.Page, []byte) {
 	})
 }
 
-// format is part of every tag. It changes whenever the Markdown of unchanged pages changes.
-const format = "4"
+// format is part of every tag, and the Format of the tagger. It changes whenever the Markdown of
+// unchanged pages changes.
+const format = 5
 
 // hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate of its
 // tokens, and the length of its line in llms.txt, separated by "-".
@@ -117,7 +118,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if revision == "" {
 		revision = p.Revision()
 	}
-	hash := canon.SHA256Hex([]byte(format + "\n" + site.EndpointBase + "\n" + reduced.URL + "\n" + revision))[:hashLen]
+	hash := canon.SHA256Hex(fmt.Appendf(nil, "%d\n%s\n%s\n%s", format, site.EndpointBase, reduced.URL, revision))[:hashLen]
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(reduced), lineOf(p, canon.Relative(site.Base, reduced.URL))), nil
 }
 

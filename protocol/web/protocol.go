@@ -25,7 +25,7 @@ func Protocol() protocol.Protocol {
 		HomeLink:     millrace.Link{Rel: "describedby", Type: "text/plain"},
 		Feeds:        true,
 		Carry:        carry,
-		Tagger:       millrace.Tagger{Protocol: Name, Format: 4, Tag: tag, Conflicts: conflicts},
+		Tagger:       millrace.Tagger{Protocol: Name, Format: format, Tag: tag, Conflicts: conflicts},
 		NewPublisher: NewPublisher,
 		Rules:        Rules,
 		Probe:        probe,
