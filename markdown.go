@@ -10,7 +10,7 @@ import (
 )
 
 // Markdown returns blocks as CommonMark with GitHub's tables. It escapes text that would be read as
-// Markdown or HTML. It replaces a link that is neither http, https nor mailto by the text of the
+// Markdown or HTML. It replaces a link that is neither http, https nor mailto with the text of the
 // link. It writes HTML elements for formatting that Markdown lacks, such as superscript, and for
 // emphasis whose asterisks would not be read as emphasis. Equal blocks always give equal bytes. The
 // result ends in exactly one line end, unless it is empty.

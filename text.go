@@ -33,7 +33,7 @@ func TextBlocks(text string) []Block {
 	return out
 }
 
-// foldLines replaces each run of empty lines by one, and removes empty lines at the ends. A line of
+// foldLines replaces each run of empty lines with one, and removes empty lines at the ends. A line of
 // white space counts as empty, and every line ends in "\n".
 func foldLines(s string) string {
 	if folded(s) {

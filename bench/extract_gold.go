@@ -112,7 +112,7 @@ func f1(gold, got string) float64 {
 // oneLine collapses white space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// typewriter replaces typographic quotes and dashes by ASCII.
+// typewriter replaces typographic quotes and dashes with ASCII.
 var typewriter = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`, "–", "-", "—", "-", "‑", "-", "…", "...", "\u00ad", "", "\u200b", "")
 
 // fold makes lines comparable: it collapses white space and replaces typographic quotes

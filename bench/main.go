@@ -5,9 +5,9 @@
 //	go run . -large          with a million pages
 //	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, replicas, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
-//	go run . -only fleet     many sites kept fresh, some minutes; hours with -large
-//	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
-//	go run . -only history the same of the releases of a documentation in Markdown; needs npm
+//	go run . -only fleet     many sites kept fresh, a few minutes; hours with -large
+//	go run . -only month     mirrors of a changing site, for a month of daily rounds, a few minutes
+//	go run . -only history the same for the releases of a Markdown manual; needs npm
 //	go run . -only soak      edits, clients and load for two hours, or for the time that -for gives
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
 package main

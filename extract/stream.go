@@ -14,7 +14,7 @@ const maxStreamed = 2000
 
 // placeStreamed moves streamed parts to their places. React sends the slow parts of a page after the
 // rest, in hidden elements with the ids S:0, S:1 and so on. Scripts then replace template elements
-// by them:
+// with them:
 //
 //	<!--$?--><template id="B:0"></template>loading<!--/$-->
 //	<div hidden id="S:0">text</div><script>$RC("B:0","S:0")</script>

@@ -189,7 +189,7 @@ func (s *Store) pull(ctx context.Context, name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// load replaces the state by the newest state in the bucket, if that one is newer.
+// load replaces the state with the newest state in the bucket, if that one is newer.
 func (s *Store) load(ctx context.Context) error {
 	all, err := s.bucket.list(ctx, statePrefix)
 	if err != nil || len(all) == 0 || all[len(all)-1].name <= numbered(statePrefix, s.state.Number) {
@@ -203,7 +203,7 @@ func (s *Store) load(ctx context.Context) error {
 	return s.replace(newest, raw)
 }
 
-// replace replaces the state by that of an object.
+// replace replaces the state with that of an object.
 func (s *Store) replace(name string, raw []byte) error {
 	next := new(state)
 	if _, err := decode(name, raw, next); err != nil {

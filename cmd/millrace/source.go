@@ -21,7 +21,7 @@ import (
 )
 
 // kind returns the kind of the source; see [ingest.Detect]. If the source contains a built site,
-// kind replaces the source by the folder of that site.
+// kind replaces the source with the folder of that site.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("SOURCE is missing; name a folder, a URL or a mirror FILE, or set source in millrace.yaml")

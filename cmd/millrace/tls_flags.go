@@ -45,7 +45,7 @@ func (c *tlsFlags) certificates(p *process) (*conns.Certificates, error) {
 	return conns.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
 }
 
-// own returns the URL of this server, which listens at address.
+// own returns the URL of this server, which listens on address.
 func (c *tlsFlags) own(address string) string {
 	host, port, _ := net.SplitHostPort(address) // valid, because the server listens on it
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -54,7 +54,7 @@ func (c *tlsFlags) own(address string) string {
 	return c.scheme() + "://" + net.JoinHostPort(host, port) + "/"
 }
 
-// endpointBase returns the base URL of the machine documents, for a server that listens at addr.
+// endpointBase returns the base URL of the machine documents, for a server that listens on addr.
 func (c *serveCommand) endpointBase(addr net.Addr) (string, error) {
 	if c.BaseURL == "" {
 		if site := c.front(); site != "" {

@@ -22,7 +22,7 @@ type HTMLSizes interface {
 type Options struct {
 	// HTMLSizes returns the HTML sizes of pages. If nil, the sizes of events stay unchanged.
 	HTMLSizes HTMLSizes
-	// QueryKey replaces queries by keyed hashes, see [QueryKey]. nil = events keep
+	// QueryKey replaces queries with keyed hashes, see [QueryKey]. nil = events keep
 	// the query.
 	QueryKey []byte
 	// Keep is how long events are stored. If zero, 30 days.

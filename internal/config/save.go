@@ -54,7 +54,7 @@ func (c *Config) Save(changes Changes, use func() error) error {
 	return nil
 }
 
-// put replaces the content of a file by is, if the content is still was.
+// put replaces the content of a file with is, if the content is still was.
 func (c *Config) put(path string, was, is []byte) error {
 	now, err := os.ReadFile(path)
 	switch {

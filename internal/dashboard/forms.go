@@ -67,7 +67,7 @@ func (f *formBody) set(body *prefixBuffer) {
 }
 
 // sourceText converts bytes to text and keeps the lines. It replaces control and direction
-// characters by "\ufffd".
+// characters with "\ufffd".
 func sourceText(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -192,7 +192,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	d.redirect(w, to)
 }
 
-// begin replaces the session of the request, if any, by a new session, and returns the new ID.
+// begin replaces the session of the request, if any, with a new session, and returns the new ID.
 func (d *Dashboard) begin(r *http.Request, from netip.Addr, now time.Time) (id string, err error) {
 	old, err := d.session(r)
 	if err == nil && old != nil {

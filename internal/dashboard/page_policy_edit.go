@@ -98,7 +98,7 @@ func (d *Dashboard) edit() *policyEdit {
 	return e
 }
 
-// typed replaces the settings by the values of a rejected form.
+// typed replaces the settings with the values of a rejected form.
 func (e *policyEdit) typed(form url.Values) {
 	again := func(switches []policySwitch, prefix string) {
 		for i, s := range switches {

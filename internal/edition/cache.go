@@ -151,7 +151,7 @@ func (e *entry) bodies() (has codingSet) {
 	return has
 }
 
-// put replaces old, which may be nil, by e. If another goroutine has put an equal entry in the
+// put replaces old, which may be nil, with e. If another goroutine has put an equal entry in the
 // meantime, put returns that entry and drops e, so that only one goroutine renders.
 func (c *cache) put(e, old *entry) *entry {
 	if len(e.key.path)+len(e.key.raw)+len(e.key.query) > maxKey {

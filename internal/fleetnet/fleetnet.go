@@ -1,5 +1,5 @@
 // Package fleetnet is an in-memory network of many virtual hosts, for tests and benchmarks of
-// fleets. Each host serves a few pages by TCT, draft-01. A machine per address logs the requests
+// fleets. Each host serves a few pages over TCT draft-01. A machine per address logs the requests
 // to its hosts.
 package fleetnet
 

@@ -84,7 +84,7 @@ func (p *Input) Extract(ctx context.Context, rules *extract.Rules) (*extract.Res
 	return res, p.Err(err)
 }
 
-// Err replaces a URL below [UnknownBase] in an error by the name that the user gave to the page. It
+// Err replaces a URL below [UnknownBase] in an error with the name that the user gave to the page. It
 // returns nil for nil.
 func (p *Input) Err(err error) error {
 	if err == nil || !strings.HasPrefix(p.URL, UnknownBase) {

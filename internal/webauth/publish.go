@@ -95,7 +95,7 @@ func (d *Directory) Proof(lifetime time.Duration) (http.Header, error) {
 	return h, nil
 }
 
-// proofNow returns a proof that remains valid for some days.
+// proofNow returns a proof that remains valid for a few days.
 func (d *Directory) proofNow() (http.Header, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

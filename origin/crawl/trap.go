@@ -93,7 +93,7 @@ func unrelated(a, b string) bool {
 	return true
 }
 
-// fold writes a name, and replaces each sequence of digits by 0.
+// fold writes a name, and replaces each sequence of digits with 0.
 func fold(b *strings.Builder, s string) {
 	digit := false
 	for i := range len(s) {

@@ -42,6 +42,6 @@
 //
 // A page's HTMLSize is the size of its file. The transferred size is unknown.
 //
-// If a deployment replaces the folder by another folder with the same name, the package reads the
+// If a deployment replaces the folder with another folder of the same name, the package reads the
 // new folder. While the folder is missing, its stored pages are kept.
 package folder

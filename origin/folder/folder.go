@@ -181,7 +181,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// refresh returns the current snapshot. If a deployment has replaced the folder by another one with
+// refresh returns the current snapshot. If a deployment has replaced the folder with another one of
 // the same name, refresh opens the new folder. The garbage collector closes the old one when it is
 // no longer in use.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Watch calls changed whenever something in the folder may have changed: after 300 ms without a
-// change, but at the latest after 2 s. It also calls changed once when it has begun to watch, so
+// change, but after at most 2 s. It also calls changed once when it has begun to watch, so
 // that no change after an earlier walk is missed. Calls never overlap. Watch returns the error of
 // the context.
 //

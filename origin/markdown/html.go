@@ -56,7 +56,7 @@ func (l *linker) fragment(ctx context.Context, source []byte) []millrace.Block {
 	return blocks
 }
 
-// relink replaces links to files in the folder by links to the pages of these files.
+// relink replaces links to files in the folder with links to the pages of these files.
 func (l *linker) relink(blocks []millrace.Block) {
 	spans := func(list []millrace.Span) {
 		for i := range list {

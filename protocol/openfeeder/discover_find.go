@@ -119,7 +119,7 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 
 // setBase sets Base and Alias from the site.url of the discovery document. An origin other than
 // root and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs are
-// resolved on Home, and so are the paths of URLs on the alias. So the feed loses no page, and
+// resolved against Home, and so are the paths of URLs on the alias. So the feed loses no page, and
 // contains only pages of the origin where it was found. If siteURL is not a URL, setBase returns an
 // error.
 func (f *feed) setBase(root, siteURL string) error {

@@ -25,7 +25,7 @@ type ReaderOptions struct {
 	Compare int
 }
 
-// reader is the source that reads a site by OpenFeeder.
+// reader is the source that reads a site over OpenFeeder.
 type reader struct {
 	kit.Reader
 	o         ReaderOptions

@@ -30,7 +30,7 @@ const agreementBase = "https://site.example/"
 // something else.
 //
 // Run applies the faults of the checker's rules. It also makes each document that the reader
-// requests absent, broken or truncated, or replaces it by a document of another site.
+// requests absent, broken or truncated, or replaces it with a document of another site.
 type Agreement struct {
 	Protocol protocol.Protocol
 	Good     func() http.Handler // the valid server at https://site.example/; if nil, a server of what the protocol publishes

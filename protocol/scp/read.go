@@ -37,7 +37,7 @@ const (
 	skew = 10 * time.Minute
 )
 
-// reader is the source that reads a site by SCP.
+// reader is the source that reads a site over SCP.
 type reader struct {
 	kit.Reader
 	o ReaderOptions

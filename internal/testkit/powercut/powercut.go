@@ -28,7 +28,7 @@ type Writer struct {
 	// Before writes the initial contents of the folder, before the writer first runs. May be nil.
 	Before func(t *testing.T, dir string)
 	// Write runs the writer: in another process if a trace is recorded. It may run any number of
-	// times, also on its own output.
+	// times, even on its own output.
 	Write func(t *testing.T, dir string)
 	// Ignore matches the names of files that may differ or remain, such as records with times
 	// and temporary files. May be nil.

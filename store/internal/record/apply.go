@@ -29,10 +29,10 @@ func (r *Ref) Equal(o *Ref) bool {
 type Transaction interface {
 	// Load announces the next names and pages, so the engine can read them together.
 	Load(names, paths []string) error
-	// UpdateRef replaces the Ref of one of the source's names by the result of f. It calls f with
+	// UpdateRef replaces the Ref of one of the source's names with the result of f. It calls f with
 	// the stored Ref, with KeepOriginal set.
 	UpdateRef(name string, f func(old Ref) (Ref, error)) error
-	// Update replaces the newest entry of a page by the result of f, according to the Outcome.
+	// Update replaces the newest entry of a page with the result of f, according to the Outcome.
 	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
 	// Names returns the source's names for pages, without aliases.
 	Names(paths []string) (map[string][]string, error)

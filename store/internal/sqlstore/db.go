@@ -43,7 +43,7 @@ type DB interface {
 	// Clock returns the time of the clock that all processes of the database share. q is a Querier
 	// of this database.
 	Clock(q Querier) (time.Time, error)
-	// ReleaseCache may release the memory of the database's cache after some seconds, unless more
+	// ReleaseCache may release the memory of the database's cache after a few seconds, unless more
 	// writes follow. It is called after each publication.
 	ReleaseCache()
 	// Close closes the database. Everything opened from it then returns errors.
