@@ -164,7 +164,7 @@ func (r *Discovery) WriteText(w io.Writer) error {
 			changes = append(changes, name)
 		}
 		if row.Basis != "" {
-			basis = append(basis, name+" by "+row.Basis)
+			basis = append(basis, name+" from "+row.Basis)
 		}
 	}
 	_ = t.Flush()

@@ -314,7 +314,7 @@ func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid
 			docs = append(docs, d)
 		}
 	}
-	of = fmt.Sprintf(", and %d of its pages", len(docs))
+	of = fmt.Sprintf(" and %d of its pages", len(docs))
 	switch {
 	case len(docs) == 0:
 		docs = []*document{l.home}

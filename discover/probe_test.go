@@ -259,7 +259,7 @@ func TestProbeWeb(t *testing.T) {
 		}
 		size := int64(len(f["/sitemap.xml"]))
 		want := protocol.Offer{
-			Entry: s.URL + "/", Pages: 500, Detail: millrace.DetailBlocks, Fields: o.Fields, Deletes: true, Basis: "its sitemap, and 3 of its pages",
+			Entry: s.URL + "/", Pages: 500, Detail: millrace.DetailBlocks, Fields: o.Fields, Deletes: true, Basis: "its sitemap and 3 of its pages",
 			First: cost(501, 500*5012+size), Unchanged: cost(501, 0), Changed: cost(501, size), PerChange: cost(0, 5012),
 		}
 		if d := cmp.Diff(&want, o); d != "" {

@@ -68,7 +68,7 @@ func Rules() []check.Rule {
 
 		rule("E.8", "version", must, "arc_sitemap_version is the string 2.1, or another version 2.", onList(checkVersionMember)),
 		rule("E.8", "deltas", should, "A large list has deltas.", checkDeltas),
-		rule("E.8", "delta", should, "The delta of the day when the list was generated is valid by the schema of lists.", checkDelta),
+		rule("E.8", "delta", should, "The delta of the day when the list was generated conforms to the schema of lists.", checkDelta),
 		rule("E.8", "delta-parity", should, "An entry of that delta equals the page's entry in the list, and reports a change on that day or a deleted page.", checkDeltaParity),
 
 		rule("E.9", "site", must, "site is an absolute URI.", onList(checkSite)),

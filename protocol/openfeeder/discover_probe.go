@@ -194,7 +194,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 		return first
 	}
 	if o.Basis == "" && got < int64(o.Pages) {
-		o.Basis = fmt.Sprintf("the index, and %d of its pages", got)
+		o.Basis = fmt.Sprintf("the index and %d of its pages", got)
 	}
 	// A long page takes several requests, so the total is extrapolated, not the cost of each page.
 	o.First = o.First.Add(protocol.Cost{
@@ -240,7 +240,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	l.items = first.Items
 	o.Pages = min(len(first.Items)*int(files), mostPages)
 	if files > 1 {
-		o.Basis = "the first file of the index, and a few of its pages"
+		o.Basis = "the first file of the index and a few of its pages"
 	}
 	o.First = o.First.Add(page, files)
 	o.Unchanged.Requests = files

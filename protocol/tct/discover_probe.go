@@ -228,7 +228,7 @@ func (p *siteProbe) basis() string {
 		s += ", which is longer"
 	}
 	if p.documents < p.Items {
-		s += fmt.Sprintf(", and %d of its documents", p.documents)
+		s += fmt.Sprintf(" and %d of its documents", p.documents)
 	}
 	return s
 }

@@ -257,14 +257,14 @@ func (l *siteProbe) offer() *protocol.Offer {
 	}
 	o.Changed = o.Changed.Add(protocol.Cost{Requests: 1}, (pages-missing)*int64(undated)/int64(len(l.times))).
 		Add(missCost, missing).Add(protocol.Cost{Requests: 1, Bytes: missCost.Bytes}, missing)
-	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
+	o.Basis = fmt.Sprintf("the sitemaps and %d of its pages", l.got)
 	o.WithoutContent = int(missing)
 	switch {
 	case l.unending:
 		o.Pages, o.WithoutContent, o.Estimated = -1, 0, false
 		o.Basis = "the beginning of the sitemaps, which are longer"
 	case l.guessed:
-		o.Basis = "the beginning of the sitemaps, and " + fmt.Sprint(l.got) + " of its pages"
+		o.Basis = "the beginning of the sitemaps and " + fmt.Sprint(l.got) + " of its pages"
 	}
 	return o
 }
