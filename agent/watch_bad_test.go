@@ -269,53 +269,6 @@ func TestFleetFair(t *testing.T) {
 	})
 }
 
-// If more sites are due than the worker can pull, each priority gets its share of the turns.
-func TestFleetPriorities(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleetTest(t, 105, 0, time.Second, nil)
-		defer f.net.Close()
-		var sites []store.FleetSite
-		var pulls [store.PriorityHigh + 1]atomic.Int64
-		priority := make(map[string]int)
-		for i := range f.hosts {
-			priority[fleetnet.Name(i)] = 1 + i%store.PriorityHigh
-			sites = append(sites, store.FleetSite{URL: f.net.URL(i), Priority: 1 + i%store.PriorityHigh, Min: time.Second, Max: time.Second})
-		}
-		if _, _, err := f.store.Fleet().Put(t.Context(), withoutErrors(sites)); err != nil {
-			t.Fatal(err)
-		}
-		f.net.Intercept = func(_ http.ResponseWriter, r *http.Request) bool {
-			time.Sleep(10 * time.Second)
-			if r.URL.Path == "/llm-pages.json" {
-				pulls[priority[r.Host]].Add(1)
-			}
-			return false
-		}
-		stop := f.start(&worker{})
-		time.Sleep(time.Hour) // the first pulls of all sites
-		var before [store.PriorityHigh + 1]int64
-		for p := range pulls {
-			before[p] = pulls[p].Load()
-		}
-		time.Sleep(time.Hour)
-		var got [store.PriorityHigh + 1]float64
-		total := 0.0
-		for p := range pulls {
-			got[p] = float64(pulls[p].Load() - before[p])
-			total += got[p]
-		}
-		stop()
-		f.tasks.Wait()
-		time.Sleep(10 * time.Second)
-		for p, want := range []float64{0, 1.0 / 7, 2.0 / 7, 4.0 / 7} {
-			if share := got[p] / total; total < 1000 || share < want-0.05 || share > want+0.05 {
-				t.Errorf("priority %d: %.3f of %.0f pulls, want %.3f", p, share, total, want)
-			}
-		}
-	})
-}
-
 // The log of a site keeps changes for the longest retention of its labels.
 func TestFleetRetention(t *testing.T) {
 	t.Parallel()
