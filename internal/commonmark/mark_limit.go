@@ -123,7 +123,8 @@ func (r *paragraphScanner) starts(line []byte, code bool) bool {
 	if spaces > 4 { // the item begins with code
 		spaces = 1
 	}
-	r.items = append(items, at+1+spaces)
+	items = append(items, at+1+spaces)
+	r.items = items
 	return true
 }
 
