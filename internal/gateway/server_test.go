@@ -327,7 +327,7 @@ func TestFloods(t *testing.T) {
 			<-release
 		}
 	})
-	address, _ := serve(t, setup{files: site(), o: Options{Origin: origin}}.gateway(t), ServerOptions{TLS: certs, StopTimeout: time.Second})
+	address, _ := serve(t, setup{o: Options{Origin: origin}}.gateway(t), ServerOptions{TLS: certs, StopTimeout: time.Second})
 	defer close(release)
 	other, _ := speaking(t, func(p *http.Protocols) { p.SetHTTP2(true) })
 	header := func(path string) []byte {
