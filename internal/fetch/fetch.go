@@ -331,10 +331,14 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 			return nil, err
 		}
 	}
-	c.stats.ask(out.Header)
 	resp, err := c.send(out)
 	if err != nil {
 		err = watch.explain(err)
+	}
+	if _, refused := errors.AsType[*AddressError](err); !refused {
+		c.stats.ask(out.Header)
+	}
+	if err != nil {
 		watch.stop()
 		pass.done(outcomeOfErr(err))
 		c.stats.failed.Add(1)

@@ -9,7 +9,7 @@ import (
 // Stats counts the requests of a [Client] so far.
 type Stats struct {
 	Requests    int64    // requests sent, redirects and retries included
-	Failed      int64    // requests without a response
+	Failed      int64    // requests without a response, those to refused addresses included
 	Retries     int64    // requests that Do repeated
 	Status      [6]int64 // responses by class: Status[2] counts 2xx; [0] is unused
 	NotModified int64    // 304 responses, part of Status[3]
