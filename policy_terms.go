@@ -17,7 +17,7 @@ import (
 type Policy struct {
 	Terms   string // URL of the terms of use, or ""
 	Payment string // URL of the prices of paid access, or ""
-	Contact string // URL for requesting licences, possibly mailto:, or ""
+	Contact string // URL for requesting licenses, possibly mailto:, or ""
 
 	Effective time.Time // time at which the policy takes effect; zero = unspecified
 	Updated   time.Time // time of the last change; zero = unspecified

@@ -31,7 +31,7 @@ type Discovery struct {
 	Plan         *discover.Plan     `json:"plan"`           // planned routes and their cost
 	Purpose      millrace.Purpose   `json:"purpose"`        // intended use of the content
 	Policies     []DiscoveredPolicy `json:"policies"`       // documents about the use of the content
-	Licenses     []discover.License `json:"licenses"`       // licence documents
+	Licenses     []discover.License `json:"licenses"`       // license documents
 	Robots       DiscoveredRobots   `json:"robots"`         // rules of robots.txt
 	Requests     int64              `json:"requests"`       // number of requests of the probe
 	Received     int64              `json:"bytes_received"` // bytes received, with header fields
@@ -228,7 +228,7 @@ func (r *Discovery) rules() (lines []string) {
 		lines = append(lines, fmt.Sprintf("policy %s: %s", d.Document, strings.Join(statements, ", ")))
 	}
 	for _, l := range r.Licenses {
-		lines = append(lines, fmt.Sprintf("licence %s (%s)", l.URL, l.From))
+		lines = append(lines, fmt.Sprintf("license %s (%s)", l.URL, l.From))
 	}
 	robots := "robots.txt: "
 	if r.Robots.RootAllowed {

@@ -216,7 +216,7 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	}
 	err = s.done(ctx, s.site, proto.Name, s.root, true, rep, err)
 	for _, name := range slices.Sorted(maps.Keys(summaries.by)) {
-		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "content of pages that " + proto.Label + " summarises", Pages: summaries.by[name]})
+		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "content of pages that " + proto.Label + " summarizes", Pages: summaries.by[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(rep.Fallbacks)) {
 		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "pages that " + proto.Label + " did not provide", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error(), Code: millrace.ErrorCode(rep.Fallback)})

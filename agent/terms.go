@@ -18,7 +18,7 @@ type Policy struct {
 	Approved     []string `json:"approved_consumers,omitempty"`  // agents that are approved by name
 }
 
-// PolicyOf summarises documents. If docs is empty, the result is nil.
+// PolicyOf summarizes documents. If docs is empty, the result is nil.
 func PolicyOf(docs []protocol.Terms) *Policy {
 	if len(docs) == 0 {
 		return nil

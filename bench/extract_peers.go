@@ -51,7 +51,7 @@ func (e extractor) try(ctx context.Context, data []byte, pageURL string) (got *e
 }
 
 // parsePeer parses a document for a peer. The peers' own readers guess the character set by
-// statistics, which takes longer than parsing. parsePeer avoids that cost, in favour of the peers.
+// statistics, which takes longer than parsing. parsePeer avoids that cost, in favor of the peers.
 func parsePeer(data []byte, pageURL string) (*html.Node, *url.URL, error) {
 	u, err := url.Parse(pageURL)
 	if err != nil {

@@ -204,7 +204,7 @@ func (s *manualSite) applyTemplate(html string) string {
 			`<table width="100%" summary="Navigation header">`, `<table class="pager pager-top" summary="Navigation header">`,
 			`<table width="100%" summary="Navigation footer">`, `<table class="pager pager-bottom" summary="Navigation footer">`,
 			`>Prev</a>`, ` class="pager-prev">&larr; Previous page</a>`, `>Next</a>`, ` class="pager-next">Next page &rarr;</a>`,
-			`</body>`, `<div id="footer" class="footer" role="contentinfo"><p>All content is under the licence of the manual. `+
+			`</body>`, `<div id="footer" class="footer" role="contentinfo"><p>All content is under the license of the manual. `+
 				`<a href="legalnotice.html">Legal notice</a> | <a href="bookindex.html">Index</a> | <a href="bug-reporting.html">Report a mistake</a></p></div></body>`,
 		).Replace(html)
 	}

@@ -61,7 +61,7 @@ type Policy struct {
 	Terms string `json:"terms,omitempty"`
 	// Payment is the URL of the prices. With it, refused bots get 402.
 	Payment string `json:"payment,omitempty"`
-	// Contact is the URL of the contact for licences, which may be mailto:.
+	// Contact is the URL of the contact for licenses, which may be mailto:.
 	Contact string `json:"contact,omitempty"`
 	// Attribution requires that users credit the site.
 	Attribution bool `json:"attribution,omitempty"`

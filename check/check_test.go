@@ -269,7 +269,7 @@ func TestCancellation(t *testing.T) {
 	if r != nil || !errors.Is(err, stop) {
 		t.Errorf("got %v, %v", r, err)
 	}
-	// A cancelled request is sent again.
+	// A canceled request is sent again.
 	if _, err := target.Get(t.Context(), target.Root()+"fast"); err != nil {
 		t.Error(err)
 	}
@@ -448,7 +448,7 @@ func TestMemo(t *testing.T) {
 	cancel()
 	_, _ = check.Memo(ended, target, "r", count)
 	if v, _ := check.Memo(t.Context(), target, "r", count); v != 4 {
-		t.Errorf("the result for a cancelled context was cached: %d", v)
+		t.Errorf("the result for a canceled context was cached: %d", v)
 	}
 }
 

@@ -17,7 +17,7 @@ type Model struct {
 	// Header is the size of the header fields of a request and its response in bytes. If zero, 600.
 	Header int64
 	// Rounds is the expected number of refreshes after the first sync. If zero, 10. More
-	// rounds favour ways with cheap refreshes.
+	// rounds favor ways with cheap refreshes.
 	Rounds int
 	// Sweep is the number of refreshes after which a way that does not report deletions is
 	// read from the start. If zero, 7.

@@ -51,7 +51,7 @@ func (m *meta) byline(marked bool) string {
 					break // the text has started
 				}
 			}
-			name := l.labelledName()
+			name := l.labeledName()
 			if name == "" && marked {
 				name = l.markedName()
 			}
@@ -63,9 +63,9 @@ func (m *meta) byline(marked bool) string {
 	return ""
 }
 
-// labelledName returns the name after a label in a line: the text of a link, or the words up to a
+// labeledName returns the name after a label in a line: the text of a link, or the words up to a
 // punctuation mark.
-func (l *nearLine) labelledName() string {
+func (l *nearLine) labeledName() string {
 	for i, p := range l.parts {
 		label, rest := cutLabel(l.text[p.start:])
 		if k := strings.LastIndexAny(l.text[p.start:p.end], "•|·●—–/⋅∙"); label == "" && k >= 0 {

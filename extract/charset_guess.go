@@ -51,7 +51,7 @@ func latin() []candidate {
 // share of the text consists of frequent characters.
 func guessCharset(data []byte) encoding.Encoding {
 	sample := highRuns(data)
-	high, alone := 0, 0 // bytes above ASCII, and those of them without a neighbour above ASCII
+	high, alone := 0, 0 // bytes above ASCII, and those of them without a neighbor above ASCII
 	for i, c := range sample {
 		if c >= utf8.RuneSelf {
 			high++

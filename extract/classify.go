@@ -339,7 +339,7 @@ func (k *classifier) smooth() {
 	}
 }
 
-// limit returns the score from which units are kept: the one that maximises the expected F1 of the
+// limit returns the score from which units are kept: the one that maximizes the expected F1 of the
 // page's words.
 func (k *classifier) limit() int32 {
 	order := make([]*unit, len(k.units))

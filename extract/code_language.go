@@ -169,7 +169,7 @@ func knownLanguage(prefix, lang string) bool {
 	return prefix == "language-" || prefix == "lang-" || prefix == "mw-highlight-lang-" || prefix == "highlight-source-" || languages[lang]
 }
 
-// languages are the names that are recognised without a reliable prefix.
+// languages are the names that are recognized without a reliable prefix.
 var languages = func() map[string]bool {
 	m := map[string]bool{}
 	for l := range strings.FieldsSeq(`ada agda apache applescript asciidoc asm assembly awk bash basic bat batch c c# c++ clojure clj cmake cobol coffeescript

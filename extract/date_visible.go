@@ -222,9 +222,9 @@ func timeElement(n *html.Node) *html.Node {
 }
 
 // loneDates returns the date in an element of its own, anywhere after the title, if the page has no
-// second one: labelled is the only date with a label of publication, and lone is the only date of
+// second one: labeled is the only date with a label of publication, and lone is the only date of
 // all.
-func (m *meta) loneDates() (labelled, lone claim) {
+func (m *meta) loneDates() (labeled, lone claim) {
 	top, tries := m.topNode(), 0
 	var days [2]map[time.Time]bool
 	days[0], days[1] = map[time.Time]bool{}, map[time.Time]bool{}
@@ -254,7 +254,7 @@ func (m *meta) loneDates() (labelled, lone claim) {
 		case as == changedDate, as == otherDate, commonWords(text[d.end:]) > 1, as == plainDate && (d.start > 12 || inSentence(text[:d.start], text[d.end:])):
 			continue
 		case as == publishedDate:
-			days[0][d.day], labelled = true, claim{d.day, "text"}
+			days[0][d.day], labeled = true, claim{d.day, "text"}
 		}
 		days[1][d.day], lone = true, claim{d.day, "text"}
 		if d, ok = findDate(text, d.end, m.page.Language); ok {
@@ -262,10 +262,10 @@ func (m *meta) loneDates() (labelled, lone claim) {
 		}
 	}
 	if len(days[0]) > 1 {
-		labelled = claim{}
+		labeled = claim{}
 	}
 	if len(days[1]) > 1 {
 		lone = claim{}
 	}
-	return labelled, lone
+	return labeled, lone
 }

@@ -15,7 +15,7 @@
 //     alone decides only if it identifies the elements of a known tool, such as
 //     a consent dialog.
 //   - classify*.go: corrects the result by a small forest of decision trees over
-//     the form of each text, its neighbours and its ancestors. bench/train trains
+//     the form of each text, its neighbors and its ancestors. bench/train trains
 //     it.
 //   - rules*.go: the site owner's rules, given as selectors. Dropped elements are
 //     removed from the tree before any counting; kept elements stay wherever

@@ -93,6 +93,6 @@ func TestFragmentLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Fragment(ctx, []byte(ordinary(1<<20)), "https://example.com/", nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 }

@@ -75,7 +75,7 @@ func (l *located) furniture(b *box) string {
 		return "reviews"
 	}
 	if b.flags&hasPager != 0 && b.words <= 60 && b.flags&(hasHeading|hasTop|hasBlock) == 0 && b.prose < 8 && isContainer(n) {
-		return "links to neighbours"
+		return "links to neighbors"
 	}
 	return ""
 }

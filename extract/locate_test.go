@@ -160,7 +160,7 @@ func TestManualParts(t *testing.T) {
 		},
 		{
 			"a page with little but a list of links", sphinx + `<div class=document><div class=body role=main><h1>Page</h1><p>Two parts:</p><ul><li><a href=a>Wheels</a><li><a href=b>Stones</a></ul></div></div>` +
-				`<div class=footer>© Copyright 2001-2026, The guild of the millers of Kent. This page is licensed under the licence of the millers, version 2. Examples are in the public domain, and may be copied. See the history for more.</div>`,
+				`<div class=footer>© Copyright 2001-2026, The guild of the millers of Kent. This page is licensed under the license of the millers, version 2. Examples are in the public domain, and may be copied. See the history for more.</div>`,
 			[]string{"Two parts", "Stones"},
 			[]string{"guild"},
 		},

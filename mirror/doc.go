@@ -1,4 +1,4 @@
-// Package mirror synchronises a sink with a source. It uses limited memory, resumes after a crash,
+// Package mirror synchronizes a sink with a source. It uses limited memory, resumes after a crash,
 // and sends as few requests as the source's validators allow.
 //
 // It compares versions, fetches pages conditionally and concurrently, and deletes pages that are

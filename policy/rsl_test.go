@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A written licence contains the same policy when it is read again.
+// A written license contains the same policy when it is read again.
 func TestRSL(t *testing.T) {
 	t.Parallel()
 	for _, p := range []*millrace.Policy{

@@ -97,7 +97,7 @@ type Server struct {
 	wake   chan struct{} // signals that the source may have changed
 	named  chan []string // URLs of pages that have changed
 
-	mu      sync.Mutex // serialises Reload and Close
+	mu      sync.Mutex // serializes Reload and Close
 	o       Options
 	closed  bool
 	closers []func() error

@@ -196,9 +196,9 @@ func TestPages(t *testing.T) {
 	if s.ServeHTTP(w, r); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "quarry in the Marne") {
 		t.Errorf("Markdown: %d\n%.300s", w.Code, w.Body.String())
 	}
-	pages.set("stones", "Derbyshire stones, grey as rain.")
+	pages.set("stones", "Derbyshire stones, gray as rain.")
 	s.Changed()
-	eventually(t, s, "/stones/llm.json", http.StatusOK, "grey as rain")
+	eventually(t, s, "/stones/llm.json", http.StatusOK, "gray as rain")
 	pages.set("wheels", "Wheels of elm.")
 	pages.set("gates", "Gates hold the water.")
 	s.Changed("https://shop.example/wheels", "/gates")
@@ -259,9 +259,9 @@ func TestReload(t *testing.T) {
 		t.Errorf("a source that fails: %v", err)
 	}
 	pages.fail(nil)
-	pages.set("stones", "French stones, grey.")
+	pages.set("stones", "French stones, gray.")
 	s.Changed()
-	eventually(t, s, "/stones/llm.json", http.StatusOK, "grey")
+	eventually(t, s, "/stones/llm.json", http.StatusOK, "gray")
 	if err := s.Reload(t.Context(), &o); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func Run(t *testing.T, open func(t testing.TB) artifact.Store) {
 		{"Absent", (*fixture).absent},
 		{"List", (*fixture).lists},
 		{"Batch", (*fixture).batch},
-		{"Cancelled", (*fixture).cancelled},
+		{"Canceled", (*fixture).canceled},
 		{"PutsOfOneName", (*fixture).putsOfOneName},
 		{"AllAtOnce", (*fixture).allAtOnce},
 		{"PutsAndDeletes", (*fixture).putsAndDeletes},
@@ -338,7 +338,7 @@ func (f *fixture) lists() {
 	f.wantList("", "0", "b/a")
 }
 
-func (f *fixture) cancelled() {
+func (f *fixture) canceled() {
 	for _, name := range []string{"a", "b", "c/d"} {
 		f.put(name, "x")
 	}
@@ -376,7 +376,7 @@ func (f *fixture) cancelled() {
 		}
 		return
 	}
-	f.Error("list with a cancelled context yields nothing")
+	f.Error("list with a canceled context yields nothing")
 }
 
 type readFunc func(p []byte) (int, error)

@@ -29,7 +29,7 @@
 //
 // # Deviations
 //
-// If the context of a Put, Delete or Batch is cancelled during a request, the change may have taken
+// If the context of a Put, Delete or Batch is canceled during a request, the change may have taken
 // effect. Open may miss an artifact that another process has put within the last second, and Open
 // and Stat may find an artifact that another process has deleted within the last second. The
 // modification time comes from the clock of the process that changed the artifact.

@@ -256,7 +256,7 @@ func TestDown(t *testing.T) {
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 		t.Errorf("%d warnings: %s", n, log.String())
 	}
-	// Only one request at a time tries the bucket. A cancelled request does not change the state of
+	// Only one request at a time tries the bucket. A canceled request does not change the state of
 	// the bucket.
 	asked, answer := make(chan bool), make(chan bool)
 	d.set(func(w http.ResponseWriter, r *http.Request) bool {

@@ -50,7 +50,7 @@ func manualSite(t *testing.T) (good http.Handler, mirrors map[string]string) {
 	return good, mirrors
 }
 
-// fault is a kind of hostile behaviour.
+// fault is a kind of hostile behavior.
 type fault struct {
 	name string
 	bad  func(good http.Handler) http.Handler

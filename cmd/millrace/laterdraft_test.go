@@ -71,7 +71,7 @@ func laterDraft(t *testing.T) string {
 	return base + "/"
 }
 
-// A site of a later TCT draft is recognised. discover and check name the draft, check applies
+// A site of a later TCT draft is recognized. discover and check name the draft, check applies
 // no other rules, and pull uses another way and reports the reason.
 func TestLaterDraft(t *testing.T) {
 	t.Parallel()

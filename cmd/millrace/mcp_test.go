@@ -160,7 +160,7 @@ func TestMCPOfServe(t *testing.T) {
 
 	s = serve(t, dir, "--store", store, "--no-mcp")
 	if _, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), overHTTP(s.url+"mcp", ""), nil); err == nil {
-		t.Error("an unauthorised request is allowed")
+		t.Error("an unauthorized request is allowed")
 	}
 }
 

@@ -285,7 +285,7 @@ func isListed(t *testing.T, at string, v reflect.Value) {
 var policyKeys = []struct{ name, kind, meaning, value string }{
 	{"access", "text", "Who may access the content, in one line.", "Everyone"},
 	{"consumers", "list of product tokens", "The agents that are approved by name.", "[ExampleBot]"},
-	{"contact", "URL or e-mail address", "Contact for licences.", "ai@example.com"},
+	{"contact", "URL or e-mail address", "Contact for licenses.", "ai@example.com"},
 	{"effective", "date or time", "When the policy takes effect.", "2026-01-31"},
 	{"payment", "URL", "URL of a page about paid access.", "https://example.com/prices"},
 	{"purposes.ai-input", "true or false", "Whether the content may be used to answer questions of users.", "true"},

@@ -27,7 +27,7 @@ type Options struct {
 	// Proxies are the trusted proxies, whose X-Forwarded-For is used.
 	Proxies []netip.Prefix
 
-	// Bots recognises bots. It may be nil. Rules are the actions for classes of bots, in addition to
+	// Bots recognizes bots. It may be nil. Rules are the actions for classes of bots, in addition to
 	// Policy. Agents verifies signatures of bots and may be nil.
 	Bots   *bots.Table
 	Rules  []Rule

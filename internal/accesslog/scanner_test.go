@@ -69,7 +69,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// Compressed logs are recognised by their content, even if several were concatenated.
+// Compressed logs are recognized by their content, even if several were concatenated.
 func TestScanGzip(t *testing.T) {
 	t.Parallel()
 	s, err := scan(t, zip(t, good+"\n"+good)+zip(t, "\n"+good+"\n"))

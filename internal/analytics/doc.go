@@ -1,4 +1,4 @@
-// Package analytics records the requests of machines, summarises them and exports them.
+// Package analytics records the requests of machines, summarizes them and exports them.
 //
 //   - A [Recorder] gets one event per response and stores events in batches, in the background, so
 //     that no request waits. It drops and counts events that it cannot store.

@@ -153,7 +153,7 @@ func hashed(key []byte, query string) string {
 	return "#" + hex.EncodeToString(mac.Sum(nil)[:12])
 }
 
-// tidying deletes and summarises old events periodically.
+// tidying deletes and summarizes old events periodically.
 func (r *Recorder) tidying(ctx context.Context) {
 	wait := tidyFirst
 	wall, running := r.o.Now(), time.Now()

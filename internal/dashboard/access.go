@@ -16,7 +16,7 @@ type AccessSettings struct {
 	// FilesRateTotal that to all clients together. If zero, there is no limit.
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
-	Bots                      *bots.Table // If nil, the site recognises no bots.
+	Bots                      *bots.Table // If nil, the site recognizes no bots.
 }
 
 // refuses reports whether a rule refuses a bot.

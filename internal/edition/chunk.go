@@ -21,7 +21,7 @@ import (
 // A chunked document is a tree of artifacts. Its leaves are chunks: consecutive parts as raw
 // deflate, without references to earlier bytes, and with a full flush at the end. Its nodes list
 // their children. The keys of the parts determine the boundaries of chunks and nodes. A change of a
-// part therefore changes only its chunk, at most one neighbour, and the nodes above.
+// part therefore changes only its chunk, at most one neighbor, and the nodes above.
 const (
 	minChunk  = 32 << 10  // minimum identity bytes of a chunk, except the last one
 	maxChunk  = 256 << 10 // maximum identity bytes of a chunk before its last part

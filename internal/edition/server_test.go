@@ -172,7 +172,7 @@ func TestSingleFlight(t *testing.T) {
 }
 
 // A client that disconnects does not cancel the rendering for the others that wait.
-func TestCancelledRendering(t *testing.T) {
+func TestCanceledRendering(t *testing.T) {
 	s := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
 	publish(t, s)
 	ctx, cancel := context.WithCancel(t.Context())

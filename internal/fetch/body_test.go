@@ -77,7 +77,7 @@ func TestReadBody(t *testing.T) {
 		text string // of the error
 	}{
 		"identity":                 {resp: response(long), want: long},
-		"identity, labelled":       {resp: response(prose, ce, "identity"), want: prose},
+		"identity, labeled":        {resp: response(prose, ce, "identity"), want: prose},
 		"empty":                    {resp: response("", ce, "gzip"), want: ""},
 		"gzip":                     {resp: response(gz, ce, "gzip"), want: long},
 		"x-gzip in capitals":       {resp: response(gz, ce, "X-GZip"), want: long},
@@ -88,8 +88,8 @@ func TestReadBody(t *testing.T) {
 		"two zstd frames":          {resp: response(zs+zs, ce, "zstd"), want: long + long},
 		"stacked":                  {resp: response(encode(t, long, "gzip", "zstd"), ce, "gzip, zstd"), want: long},
 		"stacked, two lines":       {resp: response(encode(t, long, "br", "gzip"), ce, "br", ce, "gzip"), want: long},
-		"labelled twice":           {resp: response(gz, ce, "gzip, gzip"), want: long},
-		"unlabelled gzip stays":    {resp: response(gz), want: gz},
+		"labeled twice":            {resp: response(gz, ce, "gzip, gzip"), want: long},
+		"unlabeled gzip stays":     {resp: response(gz), want: gz},
 		"gzip of gzip, one name":   {resp: response(encode(t, gz, "gzip"), ce, "gzip"), want: gz},
 		"plain, not gzip":          {resp: response(prose, ce, "gzip"), want: prose},
 		"plain, not br":            {resp: response(long, ce, "br"), want: long},

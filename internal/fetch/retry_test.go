@@ -101,7 +101,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-func TestDoCancelledWhileWaiting(t *testing.T) {
+func TestDoCanceledWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Options{Dial: raw(t, func(conn net.Conn, _ *http.Request) { say(conn, "HTTP/1.1 503 x\r\n\r\n") })})
 		ctx, cancel := context.WithCancel(t.Context())

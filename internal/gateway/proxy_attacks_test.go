@@ -425,9 +425,9 @@ func TestProxySlowClients(t *testing.T) {
 	}()
 	goroutines := 0
 	const dialers = 20
-	var dialling sync.WaitGroup
+	var dialing sync.WaitGroup
 	for range dialers {
-		dialling.Go(func() {
+		dialing.Go(func() {
 			for i := range clients / dialers {
 				c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
 				if err != nil {
@@ -444,7 +444,7 @@ func TestProxySlowClients(t *testing.T) {
 			}
 		})
 	}
-	dialling.Wait()
+	dialing.Wait()
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
 	if grown := int64(memory.HeapAlloc) - int64(initial); grown > 64<<20 {

@@ -29,7 +29,7 @@ type leaf struct {
 	chunk.Passage
 	hash int64
 	// The following fields are valid if ready is set. For a page in the index, only changed
-	// passages are analysed.
+	// passages are analyzed.
 	ready bool
 	entry search.Entry
 	print int64
@@ -56,18 +56,18 @@ func (it *item) text(l *leaf) search.Text {
 	return search.Text{Title: it.page.Title, Language: it.page.Language, Headings: slices.Concat(l.Headings, l.Inside), Text: l.Text}
 }
 
-// analyse computes the data of a passage that the index stores.
-func (l *leaf) analyse(x *search.Indexer, t search.Text) {
+// analyze computes the data of a passage that the index stores.
+func (l *leaf) analyze(x *search.Indexer, t search.Text) {
 	l.entry, l.print, l.ready = x.Entry(t), int64(search.Fingerprint(t.Text)), true
 }
 
-// analyseAll divides the page and analyses all passages, once.
-func (it *item) analyseAll(x *search.Indexer) {
+// analyzeAll divides the page and analyzes all passages, once.
+func (it *item) analyzeAll(x *search.Indexer) {
 	it.once.Do(func() {
 		it.cut()
 		for i := range it.list {
 			l := &it.list[i]
-			l.analyse(x, it.text(l))
+			l.analyze(x, it.text(l))
 			l.Passage = chunk.Passage{ID: l.ID}
 		}
 		it.page.Blocks = nil
@@ -81,9 +81,9 @@ const (
 	aheadWorkers = 3        // goroutines in addition to the writer
 )
 
-// ahead reads and analyses pages in other goroutines while the caller writes, because analysis
+// ahead reads and analyzes pages in other goroutines while the caller writes, because analysis
 // takes as long as writing. It continues between transactions. The result depends only on the
-// page, not on the goroutine that analysed it.
+// page, not on the goroutine that analyzed it.
 func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, error] {
 	return func(yield func(*item, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -97,7 +97,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 			done.Go(func() {
 				x := search.NewIndexer()
 				for it := range jobs {
-					it.analyseAll(x)
+					it.analyzeAll(x)
 				}
 			})
 		}
@@ -119,13 +119,13 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 				queue <- it
 				select {
 				case jobs <- it:
-				default: // the writer analyses it
+				default: // the writer analyzes it
 				}
 			}
 		})
 		x := search.NewIndexer()
 		for it := range queue {
-			it.analyseAll(x)
+			it.analyzeAll(x)
 			if !yield(it, it.err) {
 				return
 			}

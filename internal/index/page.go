@@ -156,11 +156,11 @@ func hashOf(t search.Text, kind string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// add writes a passage. After the first fill, add itself must analyse the passage, because it
+// add writes a passage. After the first fill, add itself must analyze the passage, because it
 // counts the terms of the last analysis.
 func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	if !l.ready {
-		l.analyse(u.entries, it.text(l))
+		l.analyze(u.entries, it.text(l))
 	}
 	e, id := &l.entry, w.next
 	_, err := w.exec("INSERT INTO passage (id, page, ord, length, print, hash, chunk, profile) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

@@ -18,7 +18,7 @@ func wordCases() []testCase {
 				batch = append(batch, put(p))
 			}
 			for i := range 120 {
-				in(fmt.Sprintf("/en%d", i), "en", fmt.Sprintf("The boats of harbour%d leave.", i))
+				in(fmt.Sprintf("/en%d", i), "en", fmt.Sprintf("The boats of harbor%d leave.", i))
 			}
 			for _, l := range []string{"fr", "es", "it", "nl"} {
 				in("/"+l+"1", l, "Zzz")
@@ -29,7 +29,7 @@ func wordCases() []testCase {
 			in("/ja", "ja", "水車の歯車を掃除します。")
 			f.apply(batch...)
 			f.update()
-			for q, page := range map[string]string{"воды": "/ru", "ház": "/hu", "harbour7 boat": "/en7", "歯車": "/ja"} {
+			for q, page := range map[string]string{"воды": "/ru", "ház": "/hu", "harbor7 boat": "/en7", "歯車": "/ja"} {
 				if got := f.search(f.head(), q); len(got) == 0 || got[0] != page {
 					t.Errorf("%s: %q, want %s first", q, got, page)
 				}
@@ -75,7 +75,7 @@ func wordCases() []testCase {
 		{"a page in another language does not make stop words count", func(t *testing.T, f *fixture) {
 			var batch []millrace.Change
 			for i := range 100 {
-				batch = append(batch, put(article(fmt.Sprintf("/p%d", i), "Boats leave the harbour.")))
+				batch = append(batch, put(article(fmt.Sprintf("/p%d", i), "Boats leave the harbor.")))
 			}
 			french := article("/fr", "Le moulin tourne.")
 			french.Language, french.Known = "fr", french.Known|millrace.FieldLanguage

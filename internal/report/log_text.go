@@ -124,7 +124,7 @@ func (l *Log) notes(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  claimed: only the user agent names the bot; save the addresses of its operator in a file, and add --bot-ranges NAME=FILE (%s)\n", strings.Join(urls, ", "))
 	}
 	if l.NoAgent > 0 && l.Total.Requests == 0 {
-		fmt.Fprintf(w, "  %s have no user agent, so bots cannot be recognised; use the combined log format\n", humanize.Quantity(l.NoAgent, "request"))
+		fmt.Fprintf(w, "  %s have no user agent, so bots cannot be recognized; use the combined log format\n", humanize.Quantity(l.NoAgent, "request"))
 	}
 	if l.Skipped > 0 {
 		fmt.Fprintf(w, "  skipped: %s to other sites, or before the first day\n", humanize.Quantity(l.Skipped, "request"))

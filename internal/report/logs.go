@@ -24,7 +24,7 @@ type LogOptions struct {
 	Site         string        // base URL of the site; requests to other hosts are skipped. If empty, all sites.
 	Since        time.Time     // earlier requests are skipped; zero = none
 	Bots         *bots.Table
-	Local        map[netip.Addr]bool // addresses of this machine, to recognise its own requests
+	Local        map[netip.Addr]bool // addresses of this machine, to recognize its own requests
 	Coefficients savings.Coefficients
 	// Client fetches pages of the site, to compare their HTML with their documents. It must
 	// obey robots.txt. Without Site, it is not used.

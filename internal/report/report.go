@@ -1,4 +1,4 @@
-// Package report summarises the requests of machines to the sites of a store, and the savings
+// Package report summarizes the requests of machines to the sites of a store, and the savings
 // of pulls into it.
 package report
 
@@ -74,8 +74,8 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 			return nil, err
 		}
 		costs = slices.DeleteFunc(costs, func(c store.SiteCost) bool {
-			_, labelled := slices.BinarySearch(names, c.Site)
-			return !labelled
+			_, labeled := slices.BinarySearch(names, c.Site)
+			return !labeled
 		})
 	}
 	r := &Report{Store: o.Store, Sites: []*Pulled{}, Served: []*Served{}, Coefficients: savings.List(o.Coefficients), first: o.Since}

@@ -5,7 +5,7 @@
 //
 // # Terms
 //
-// An [Analyzer] extracts terms from a text. It finds the words, normalises Unicode and case, stems
+// An [Analyzer] extracts terms from a text. It finds the words, normalizes Unicode and case, stems
 // the words in the language of the text, and removes accents. For example, "haus" finds "Häuser",
 // and "cafe" finds "café". A question finds a name such as max_connections as a whole and by its
 // parts. In scripts without spaces, pairs of letters are the terms. Stop words are marked but kept,

@@ -13,7 +13,7 @@ import (
 func shop() iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for i := range 200 {
-			text := "bicycle wheel tyre saddle pump spoke brake chain"
+			text := "bicycle wheel tire saddle pump spoke brake chain"
 			if i%2 == 1 {
 				text = "teapot kettle cup leaf brew strainer saucer steep"
 			}
@@ -34,12 +34,12 @@ func ExampleFit() {
 		return
 	}
 	question, _ := model.Vector([]string{"wheel", "brake"})
-	for _, text := range []string{"tyre chain", "kettle leaf"} {
+	for _, text := range []string{"tire chain", "kettle leaf"} {
 		passage, _ := model.Vector(strings.Fields(text))
 		fmt.Printf("%s: %t\n", text, search.Similarity(question, passage) > 0.5)
 	}
 	// Output:
-	// tyre chain: true
+	// tire chain: true
 	// kettle leaf: false
 }
 

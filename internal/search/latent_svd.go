@@ -27,7 +27,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 			row[j] = float32(1 - 2*int(spread(h+uint64(j))>>63))
 		}
 	}
-	if err := q.orthonormalise(); err != nil {
+	if err := q.orthonormalize(); err != nil {
 		return nil, nil, err
 	}
 	for range rounds {
@@ -35,7 +35,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 			return nil, nil, err
 		}
 		q, z = z, q
-		if err := q.orthonormalise(); err != nil {
+		if err := q.orthonormalize(); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -134,10 +134,10 @@ func (b *block) turn(m []float32) {
 	}
 }
 
-// orthonormalise makes the columns of b orthonormal in the same subspace. A column that is nearly
+// orthonormalize makes the columns of b orthonormal in the same subspace. A column that is nearly
 // a combination of others becomes zero. It uses the eigenvectors of the inner products. It runs
 // twice, because one run is inexact if columns are nearly parallel.
-func (b *block) orthonormalise() error {
+func (b *block) orthonormalize() error {
 	n := b.width
 	for range 2 {
 		values, vectors, err := eigen(b.inner(b), n)

@@ -152,7 +152,7 @@ func TestFitRefuses(t *testing.T) {
 		"few":           {t.Context(), each(topics(50, 1)), millrace.ErrUnavailable},
 		"one, repeated": {t.Context(), each(same), millrace.ErrUnavailable},
 		"no shared":     {t.Context(), each(alone), millrace.ErrUnavailable},
-		"cancelled":     {canceled, each(topics(500, 1)), context.Canceled},
+		"canceled":      {canceled, each(topics(500, 1)), context.Canceled},
 		"broken": {t.Context(), func(yield func([]string, error) bool) {
 			if yield([]string{"a", "b"}, nil) {
 				yield(nil, broken)

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxLooks    = 40_000 // maximum number of terms to compare for a question
-	minMisspelt = 4      // minimum length of a word; a shorter one has too many neighbours
+	minMisspelt = 4      // minimum length of a word; a shorter one has too many neighbors
 	farWord     = 8      // length from which two mistakes are allowed
 	maxForms    = 8      // maximum number of passages to read for a form of a word
 )
@@ -29,7 +29,7 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 		if err != nil {
 			return "", false, err
 		}
-		near, far, nearN, err := neighbour(ix, w.terms[0], &looks)
+		near, far, nearN, err := neighbor(ix, w.terms[0], &looks)
 		if err != nil {
 			return "", false, err
 		}
@@ -84,9 +84,9 @@ func findTypo(ix Index, a *Analyzer, text string) (term string, best int, err er
 	return term, best, nil
 }
 
-// neighbour finds the term nearest to another term. It returns the term, their distance and
+// neighbor finds the term nearest to another term. It returns the term, their distance and
 // the number of passages with it. If no term is found, best is "".
-func neighbour(ix Index, term string, looks *int) (best string, far, n int, err error) {
+func neighbor(ix Index, term string, looks *int) (best string, far, n int, err error) {
 	r := []rune(term)
 	if len(r) < minMisspelt {
 		return "", 0, 0, nil
@@ -143,7 +143,7 @@ func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, 
 					continue
 				}
 				form := strings.ToLower(part[t.Start:t.End])
-				if between := d.between(typed, []rune(form), maxAnalysed); word == "" || between < far {
+				if between := d.between(typed, []rune(form), maxAnalyzed); word == "" || between < far {
 					word, far = form, between
 				}
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The usual constants of BM25: saturation by repeated words, and normalisation by length.
+// The usual constants of BM25: saturation by repeated words, and normalization by length.
 const (
 	saturation = 1.2
 	lengthPart = 0.75

@@ -43,10 +43,10 @@ type Indexer struct {
 	text     field
 	seen     map[string]bool
 	content  []string // result of the last Content
-	extra    []string // result of the last analyse
+	extra    []string // result of the last analyze
 }
 
-// field is an analysed part of a passage.
+// field is an analyzed part of a passage.
 type field struct {
 	raw, language string
 	joined        string
@@ -59,9 +59,9 @@ func NewIndexer() *Indexer { return &Indexer{analyzer: NewAnalyzer(), seen: make
 
 // Entry returns the entry of a passage.
 func (x *Indexer) Entry(t Text) Entry {
-	x.analyse(&x.title, t.Title, t.Language)
-	x.analyse(&x.headings, strings.Join(t.Headings, "\n"), t.Language)
-	x.analyse(&x.text, t.Text, t.Language)
+	x.analyze(&x.title, t.Title, t.Language)
+	x.analyze(&x.headings, strings.Join(t.Headings, "\n"), t.Language)
+	x.analyze(&x.text, t.Text, t.Language)
 	x.profiler.reset()
 	for _, f := range []struct {
 		*field
@@ -88,7 +88,7 @@ func (x *Indexer) Terms() iter.Seq[string] {
 	return maps.Keys(x.seen)
 }
 
-func (x *Indexer) analyse(f *field, raw, language string) {
+func (x *Indexer) analyze(f *field, raw, language string) {
 	if f.raw == raw && f.language == language {
 		return
 	}

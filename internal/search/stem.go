@@ -30,7 +30,7 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// lexicon analyses and caches the words of one language.
+// lexicon analyzes and caches the words of one language.
 type lexicon struct {
 	lang  string
 	stem  func(*snowballstem.Env) bool // If nil, use light.
@@ -38,12 +38,12 @@ type lexicon struct {
 	stops map[string]bool
 	env   *snowballstem.Env
 	// A cache of two generations: when young is full, it becomes old, and old is dropped.
-	young, old map[string]analysed
+	young, old map[string]analyzed
 	// A cache of frequent words. The index of a word is computed from its letters.
-	recent [maxRecent]analysed
+	recent [maxRecent]analyzed
 }
 
-type analysed struct {
+type analyzed struct {
 	raw  string // the word, not a substring of the text
 	term string // "" for a word without letters and digits
 	stop bool
@@ -68,7 +68,7 @@ const (
 	recentBits  = 12
 	maxRecent   = 1 << recentBits
 	maxCached   = 32  // maximum size of a cached word in bytes
-	maxAnalysed = 512 // maximum size of an analysed word in bytes; longer words are truncated
+	maxAnalyzed = 512 // maximum size of an analyzed word in bytes; longer words are truncated
 )
 
 // Names for languages without a stemmer or stop list: those in Latin letters, and those in another
@@ -102,7 +102,7 @@ func canonicalLanguage(lang string) string {
 func newLexicon(lang string) *lexicon {
 	l := &lexicon{
 		lang: lang, stem: stemmer(lang), latin: true,
-		stops: map[string]bool{}, env: snowballstem.NewEnv(""), young: map[string]analysed{},
+		stops: map[string]bool{}, env: snowballstem.NewEnv(""), young: map[string]analyzed{},
 	}
 	switch lang {
 	case "ar", "el", "fa", "he", "ru", "ta", "uk", otherScripts:
@@ -159,9 +159,9 @@ func stemmer(lang string) func(*snowballstem.Env) bool {
 }
 
 // word returns the term of a word in a text.
-func (l *lexicon) word(raw string) analysed {
+func (l *lexicon) word(raw string) analyzed {
 	if len(raw) > maxCached {
-		return l.analyse(raw)
+		return l.analyze(raw)
 	}
 	r := &l.recent[recentIndex(raw)]
 	if r.raw != raw {
@@ -171,7 +171,7 @@ func (l *lexicon) word(raw string) analysed {
 }
 
 // wordOf is like word, for bytes that are not part of a text.
-func (l *lexicon) wordOf(raw []byte) analysed {
+func (l *lexicon) wordOf(raw []byte) analyzed {
 	if len(raw) <= maxCached {
 		if r := &l.recent[recentIndex(string(raw))]; r.raw == string(raw) {
 			return *r
@@ -180,37 +180,37 @@ func (l *lexicon) wordOf(raw []byte) analysed {
 	return l.word(string(raw))
 }
 
-func (l *lexicon) remembered(raw string) analysed {
+func (l *lexicon) remembered(raw string) analyzed {
 	if w, ok := l.young[raw]; ok {
 		return w
 	}
 	w, ok := l.old[raw]
 	if !ok {
-		w = l.analyse(raw)
+		w = l.analyze(raw)
 		// Clone the word, because a substring would keep the whole text in memory.
 		w.raw = strings.Clone(raw)
 	}
 	if len(l.young) >= maxLexicon {
-		l.old, l.young = l.young, make(map[string]analysed, maxLexicon)
+		l.old, l.young = l.young, make(map[string]analyzed, maxLexicon)
 	}
 	l.young[w.raw] = w
 	return w
 }
 
-// analyse returns the term of a word. It applies NFKC and case folding, stems the word, and only
+// analyze returns the term of a word. It applies NFKC and case folding, stems the word, and only
 // then removes diacritics, because stemmers need them.
-func (l *lexicon) analyse(raw string) analysed {
+func (l *lexicon) analyze(raw string) analyzed {
 	word := raw
-	if len(raw) > maxAnalysed {
-		raw = strings.ToValidUTF8(raw[:maxAnalysed], "")
+	if len(raw) > maxAnalyzed {
+		raw = strings.ToValidUTF8(raw[:maxAnalyzed], "")
 	}
 	folded := l.fold(raw)
 	if folded == "" {
-		return analysed{}
+		return analyzed{}
 	}
-	w := analysed{stop: l.stops[folded]}
+	w := analyzed{stop: l.stops[folded]}
 	w.term = plain(l.stemmed(folded))
-	if len(w.term) > MaxTerm || len(word) > maxAnalysed {
+	if len(w.term) > MaxTerm || len(word) > maxAnalyzed {
 		w.term = cutTerm(w.term, word)
 	}
 	return w

@@ -151,7 +151,7 @@ func TestForms(t *testing.T) {
 	}{
 		"no namespace":                     {"<urlset>" + one + "</urlset>", []string{"https://example.com/a"}},
 		"old namespace":                    {`<urlset xmlns="http://www.google.com/schemas/sitemap/0.84">` + one + "</urlset>", []string{"https://example.com/a"}},
-		"misspelt host":                    {`<urlset xmlns="https://sitemap.org/schemas/sitemap/0.9/">` + one + "</urlset>", []string{"https://example.com/a"}},
+		"misspelled host":                  {`<urlset xmlns="https://sitemap.org/schemas/sitemap/0.9/">` + one + "</urlset>", []string{"https://example.com/a"}},
 		"with a prefix":                    {`<s:urlset xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"><s:url><s:loc>https://example.com/a</s:loc></s:url></s:urlset>`, []string{"https://example.com/a"}},
 		"white space first":                {"\n\n " + prolog + urlset + one + "</urlset>", []string{"https://example.com/a"}},
 		"mark":                             {"\uFEFF" + prolog + urlset + one + "</urlset>", []string{"https://example.com/a"}},

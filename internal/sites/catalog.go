@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Format of the catalogue of machine documents (RFC 9727, RFC 9264).
+// Format of the catalog of machine documents (RFC 9727, RFC 9264).
 const (
 	catalogRel     = "api-catalog"
 	catalogProfile = "https://www.rfc-editor.org/info/rfc9727"
 	linksetType    = "application/linkset+json"
-	maxCatalog     = 1 << 20 // maximum size of the site's own catalogue
+	maxCatalog     = 1 << 20 // maximum size of the site's own catalog
 )
 
 // linkTarget is the target of a link in a link set.
@@ -33,8 +33,8 @@ type linkContext struct {
 	Doc     []linkTarget `json:"service-doc,omitempty"`
 }
 
-// catalog serves the catalogue: that of the site, if any, plus the entry points of the protocols.
-// If there are no entry points, or the site serves its own catalogue unchanged, it returns false.
+// catalog serves the catalog: that of the site, if any, plus the entry points of the protocols.
+// If there are no entry points, or the site serves its own catalog unchanged, it returns false.
 func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	entries := Entries(ed)
 	if len(entries) == 0 {
@@ -65,7 +65,7 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
 
-// contexts returns the link contexts of the catalogue: one for the catalogue itself, and one for
+// contexts returns the link contexts of the catalog: one for the catalog itself, and one for
 // each document.
 func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
 	root := originOf(d.o.EndpointBase)
@@ -97,7 +97,7 @@ func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []li
 	return append([]linkContext{all}, each...)
 }
 
-// catalogLink returns the link to the catalogue.
+// catalogLink returns the link to the catalog.
 func (d *Documents) catalogLink() millrace.Link {
 	return millrace.Link{URL: originOf(d.o.EndpointBase) + catalogPath, Rel: catalogRel, Type: linksetType}
 }

@@ -162,7 +162,7 @@ func short(s string) string {
 	return s
 }
 
-// mcpContexts returns the MCP server as a link context of the API catalogue.
+// mcpContexts returns the MCP server as a link context of the API catalog.
 func (d *Documents) mcpContexts() []linkContext {
 	at := d.endpoint()
 	if at == "" {

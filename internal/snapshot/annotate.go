@@ -36,7 +36,7 @@ type annotator struct {
 	taken    map[string]bool // proposed attributes, by offset and name
 	names    map[string]bool // names of the page's parts
 	sections map[*dom.Node]bool
-	labelled bool // the page has data-ai-label attributes, which must not become labels of new fields
+	labeled  bool // the page has data-ai-label attributes, which must not become labels of new fields
 	many     bool // more than maxAdditions were found
 	unicode  bool // the document is in UTF-8
 }
@@ -100,7 +100,7 @@ func (a *annotator) structured(n *dom.Node) bool {
 	for name, v := range attributesOf(n) {
 		found = found || !slices.Contains([]string{"field", "label", "context"}, name)
 		a.names[v] = true
-		a.labelled = a.labelled || name == "label"
+		a.labeled = a.labeled || name == "label"
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.DataAtom != atom.Template && a.structured(c) {
@@ -342,10 +342,10 @@ func clean(s string) string {
 // inputs proposes the missing attributes of all inputs of the document.
 func (a *annotator) inputs(tree *dom.Node) {
 	b := newBuilder(tree, a.options())
-	_, _ = b.run() // fills b.unlabelled; the error for a document that is too large is reported by Lint
-	unlabelled := map[*dom.Node]bool{}
-	for _, n := range b.unlabelled {
-		unlabelled[n] = true
+	_, _ = b.run() // fills b.unlabeled; the error for a document that is too large is reported by Lint
+	unlabeled := map[*dom.Node]bool{}
+	for _, n := range b.unlabeled {
+		unlabeled[n] = true
 	}
 	var visit func(n *dom.Node, context bool)
 	visit = func(n *dom.Node, context bool) {
@@ -358,7 +358,7 @@ func (a *annotator) inputs(tree *dom.Node) {
 			name := cmp.Or(clean(attr(n, "name")), clean(attr(n, "id")), slug(attr(n, "placeholder")), slug(attr(n, "aria-label")))
 			a.add(n, "field", cmp.Or(name, inputType(n)))
 			labelText := b.htmlLabel(n)
-			if unlabelled[n] || !at.has("field") && at["label"] == "" && (labelText == "" || a.labelled) {
+			if unlabeled[n] || !at.has("field") && at["label"] == "" && (labelText == "" || a.labeled) {
 				a.add(n, "label", cmp.Or(clean(labelText), clean(attr(n, "aria-label")), clean(attr(n, "placeholder")), clean(attr(n, "title")), name, clean(at["field"]), inputType(n), "field"))
 			}
 			if private(n) != "" && !context {

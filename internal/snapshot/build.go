@@ -39,20 +39,20 @@ const (
 
 // builder builds one snapshot.
 type builder struct {
-	o          *Options
-	s          *Snapshot
-	found      bool // an attribute was found
-	named      bool // an element names the page
-	ogType     string
-	label      *label                // the last data-ai-label, for the next field
-	labels     map[string]*html.Node // label elements by the id of their field; nil until they are collected
-	tree       *html.Node
-	marked     map[string]bool
-	unlabelled []*html.Node // fields without a label
-	parts      int          // remaining parts
-	bytes      int          // remaining bytes
-	work       int          // remaining work
-	err        error
+	o         *Options
+	s         *Snapshot
+	found     bool // an attribute was found
+	named     bool // an element names the page
+	ogType    string
+	label     *label                // the last data-ai-label, for the next field
+	labels    map[string]*html.Node // label elements by the id of their field; nil until they are collected
+	tree      *html.Node
+	marked    map[string]bool
+	unlabeled []*html.Node // fields without a label
+	parts     int          // remaining parts
+	bytes     int          // remaining bytes
+	work      int          // remaining work
+	err       error
 }
 
 // label is the value of a data-ai-label.

@@ -53,7 +53,7 @@ func (b *builder) field(n *html.Node, a attributes, in *Node, closed bool) {
 	b.keep(f.Type)
 	text := b.labelOf(n, a, in)
 	if text == "" {
-		b.unlabelled = append(b.unlabelled, n)
+		b.unlabeled = append(b.unlabeled, n)
 	}
 	if !closed {
 		f.Label = b.keep(text)

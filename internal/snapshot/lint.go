@@ -337,7 +337,7 @@ func (l *linter) snapshot() {
 	}
 	b := newBuilder(l.Tree, l.options())
 	s, err := b.run()
-	for _, n := range b.unlabelled {
+	for _, n := range b.unlabeled {
 		if inputType(n) != "hidden" {
 			l.report(FieldLabel, n, "field %q has no label: neither %slabel before it nor a label element", attributesOf(n)["field"], Prefix)
 		}

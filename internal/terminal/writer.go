@@ -84,7 +84,7 @@ func (t *Text) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Bold appends text, bold on a terminal with colours.
+// Bold appends text, bold on a terminal with colors.
 func (t *Text) Bold(s string) {
 	if t.bold && s != "" {
 		t.b = append(t.b, "\x1b[1m"...)
@@ -94,7 +94,7 @@ func (t *Text) Bold(s string) {
 }
 
 // Text writes the text that f creates. Bold parts are plain if w is not a terminal, or if the user
-// has disabled colours (no-color.org).
+// has disabled colors (no-color.org).
 func (w *Writer) Text(f func(t *Text)) error {
 	off, _ := w.lookup("NO_COLOR")
 	t := Text{bold: w.Terminal && off == ""}

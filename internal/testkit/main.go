@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Environment variables by which the processes of one test binary recognise each other. Both
+// Environment variables by which the processes of one test binary recognize each other. Both
 // contain the path of the scratch folder.
 const (
 	scratchVariable = "MILLRACE_TEST_SCRATCH" // set in the processes that tests start

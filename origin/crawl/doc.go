@@ -5,7 +5,7 @@
 // The site is the folder of the root: all URLs of the same origin whose path is in the folder of
 // the root. The crawl follows links, sitemaps (those in robots.txt, otherwise those at the usual
 // paths) and the feeds to which the home page links. It removes fragments, tracking parameters and
-// session IDs from addresses, and ignores the order of parameters. It recognises images, scripts,
+// session IDs from addresses, and ignores the order of parameters. It recognizes images, scripts,
 // archives and office files by their extensions, and does not fetch them.
 //
 // # The stream

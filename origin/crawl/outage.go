@@ -21,7 +21,7 @@ type outages struct {
 // differ completely from the stored ones.
 const maxProbes = 20
 
-// softOf returns the features of a page by which a soft 404 is recognised.
+// softOf returns the features of a page by which a soft 404 is recognized.
 func softOf(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }

@@ -82,8 +82,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// The run ends at once if its context is cancelled while it waits for a restarting site.
-func TestRestartCancelled(t *testing.T) {
+// The run ends at once if its context is canceled while it waits for a restarting site.
+func TestRestartCanceled(t *testing.T) {
 	s := newSite(t)
 	chain(s, 40)
 	m := newMill(t, s.URL+"/")

@@ -387,7 +387,7 @@ func TestRereadBreaksOff(t *testing.T) {
 	}
 	equal(t, "requests", s.asked(), nil)
 
-	// A run also extracts stored pages again if it is cancelled or if the site is down.
+	// A run also extracts stored pages again if it is canceled or if the site is down.
 	back := dropping(t, ".nothing")
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := 0

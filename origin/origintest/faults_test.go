@@ -238,7 +238,7 @@ var faults = []fault{
 	}),
 	{name: "the end is marked first", finds: "an interrupted run resumes", changes: early},
 	{name: "the end is marked first, and killed", finds: "a killed run resumes", changes: early},
-	{name: "the end is marked first, and cancelled", finds: "a cancelled run resumes", changes: early},
+	{name: "the end is marked first, and canceled", finds: "a canceled run resumes", changes: early},
 }
 
 // early returns a stream that yields a complete checkpoint before its first page.

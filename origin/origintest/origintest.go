@@ -120,9 +120,9 @@ func cases() []testCase {
 		{"an unavailable site is kept", siteFails},
 		{"a site may change during a run", meanwhile},
 		{"a consumer may stop anywhere", stopped},
-		{"a stream ends with its context", streamCancelled},
-		{"a fetch ends with its context", pageCancelled},
-		{"a cancelled run resumes", runCancelled},
+		{"a stream ends with its context", streamCanceled},
+		{"a fetch ends with its context", pageCanceled},
+		{"a canceled run resumes", runCanceled},
 		{"an interrupted run resumes", runBroken},
 		{"a killed run resumes", runKilled},
 	}

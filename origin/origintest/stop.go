@@ -47,7 +47,7 @@ func stopped(f *fixture) {
 	f.checkStream(again.read(f.Context(), f.source(again.knownRefs), ""), "the stream after stopped streams")
 }
 
-func streamCancelled(f *fixture) {
+func streamCanceled(f *fixture) {
 	before := workers()
 	for _, stop := range []int{0, 1, 2, size / 2, size - 2*maxAfterEnd} {
 		ctx, cancel := context.WithCancel(f.Context())
@@ -82,7 +82,7 @@ func streamCancelled(f *fixture) {
 	f.noWorkers(before, "contexts that ended")
 }
 
-func pageCancelled(f *fixture) {
+func pageCanceled(f *fixture) {
 	before := workers()
 	n := newRefStore(nil)
 	s := n.read(f.Context(), f.source(n.knownRefs), "")
@@ -128,7 +128,7 @@ func pageCancelled(f *fixture) {
 	}
 }
 
-func runCancelled(f *fixture) {
+func runCanceled(f *fixture) {
 	before := workers()
 	path := f.newStore()
 	for stop := 0; stop < size; stop += 4 {
@@ -148,12 +148,12 @@ func runCancelled(f *fixture) {
 			}
 		})
 		cancel()
-		f.noWorkers(before, "a cancelled run")
+		f.noWorkers(before, "a canceled run")
 		_, pages := f.readStore(path)
-		f.checkInvented(pages, "after a cancelled run")
+		f.checkInvented(pages, "after a canceled run")
 	}
 	f.sync(path)
-	f.check(path, "after cancelled runs")
+	f.check(path, "after canceled runs")
 }
 
 // failingSink is a sink that fails after a number of calls.

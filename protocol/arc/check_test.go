@@ -141,7 +141,7 @@ func TestCheckAbsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if r := checked(t, h); r.Protocols[Name].Found || len(r.Findings) > 0 {
 				protocoltest.Explain(t, r)
-				t.Error("another document is recognised as the protocol")
+				t.Error("another document is recognized as the protocol")
 			}
 		})
 	}

@@ -21,7 +21,7 @@ import (
 //	3.4  the index without since MUST work: the rules of 3.3 check it
 //	3.4  the number of tombstones is recommended and not visible
 //	4    advertisements, menus, banners, sidebars, footers, widgets and comments: a
-//	     client cannot recognise them in text; scripts and pixels are visible
+//	     client cannot recognize them in text; scripts and pixels are visible
 //	5    recommended, but not visible to a client
 //	6    a cache SHOULD be there: X-OpenFeeder-Cache reports it (9)
 //	7    sites MAY require authentication: rules check sites that do

@@ -25,7 +25,7 @@ func TestCheckScripts(t *testing.T) {
 		{"after a span of Markdown", "paragraph", "Write `this`: " + tracks + " `there`.", "404 x", true},
 		{"it is shown", "paragraph", loads, `<p>Write <code>&lt;script src="https://a.example/x.js"
 			async&gt;&lt;/script&gt;</code> there.`, false},
-		{"it is shown in colours", "paragraph", loads, `Write <b>&lt;</b><i>script</i> <u>src</u>=&#34;https://a.example/x.js&#34; async&gt;`, false},
+		{"it is shown in colors", "paragraph", loads, `Write <b>&lt;</b><i>script</i> <u>src</u>=&#34;https://a.example/x.js&#34; async&gt;`, false},
 		{"another one is shown", "paragraph", loads, `<p>Write <code>&lt;script src="y.js"&gt;&lt;/script&gt;</code> there.`, true},
 		{"it runs", "paragraph", "Text. " + tracks, "<p>Text. " + tracks, true},
 		{"it runs late", "paragraph", "Text. " + tracks, "<!-- " + tracks + " --><p>Text. <SCRIPT>\n" + tracks, true},

@@ -91,7 +91,7 @@ func itemOf(p *millrace.Page, u string) item {
 
 // needsBlocks reports whether the entry of a page needs its blocks.
 func needsBlocks(p *millrace.Page) bool {
-	return blank(p.Title) || summarise(p.Summary) == "" && summarise(p.Description) == ""
+	return blank(p.Title) || summarize(p.Summary) == "" && summarize(p.Description) == ""
 }
 
 // cut returns one part of the document, for a page number and a limit.

@@ -19,7 +19,7 @@ const (
 // contains no e-mail addresses.
 func summaryOf(p *millrace.Page) string {
 	for _, s := range []string{p.Summary, p.Description} {
-		if s = summarise(s); s != "" && !canon.HasEmail(s) {
+		if s = summarize(s); s != "" && !canon.HasEmail(s) {
 			return s
 		}
 	}
@@ -38,6 +38,6 @@ func summaryOf(p *millrace.Page) string {
 	return canon.Summary(slices.Values(lists), maxSentences, maxSummary)
 }
 
-func summarise(text string) string {
+func summarize(text string) string {
 	return canon.Sentences(canon.ValidUTF8(text), maxSentences, maxSummary)
 }

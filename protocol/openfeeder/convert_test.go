@@ -148,11 +148,11 @@ func TestSummary(t *testing.T) {
 		long:                                          strings.TrimSpace(long[:395]) + "…",
 		strings.Repeat("x", 9999):                     strings.Repeat("x", 399) + "…",
 	} {
-		got := summarise(text)
+		got := summarize(text)
 		if got != want {
 			t.Errorf("%q: %q, want %q", kit.Short(text), got, want)
 		}
-		if again := summarise(got); again != got {
+		if again := summarize(got); again != got {
 			t.Errorf("%q becomes %q", got, again)
 		}
 	}
@@ -226,8 +226,8 @@ func FuzzSummary(f *testing.F) {
 	f.Add("Mr. X said… so. 終わり。 " + strings.Repeat("word ", 90))
 	f.Add(strings.Repeat("x", 401))
 	f.Fuzz(func(t *testing.T, text string) {
-		once := summarise(text)
-		if again := summarise(once); again != once {
+		once := summarize(text)
+		if again := summarize(once); again != once {
 			t.Errorf("%q becomes %q", once, again)
 		}
 		if n := utf8.RuneCountInString(once); n > maxSummary || (once == "") != (len(strings.Fields(text)) == 0) {

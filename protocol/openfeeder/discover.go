@@ -30,7 +30,7 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	home, err := v.Page(ctx, millrace.Ref{URL: cmp.Or(site.Home, "/")})
 	switch {
 	case err == nil:
-		a.Site.Description = summarise(home.Description)
+		a.Site.Description = summarize(home.Description)
 		a.Site.Language = languageOf(site.Language, home.Language)
 	case !errors.Is(err, millrace.ErrNotFound):
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)

@@ -191,7 +191,7 @@ func (o *order) next(number int) int {
 	return sort.Search(len(o.spots), func(i int) bool { return o.spots[i].number > number })
 }
 
-// note caches a spot if it is far enough from its neighbours.
+// note caches a spot if it is far enough from its neighbors.
 func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

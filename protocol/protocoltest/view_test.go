@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// The view in memory fulfils the contract of millrace.View as strictly as a store.
+// The view in memory fulfills the contract of millrace.View as strictly as a store.
 func TestView(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 	tagger := millrace.Tagger{

@@ -72,7 +72,7 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 			}
 		}
 		if i == 0 {
-			// robots.txt authorises sitemaps on other hosts (sitemaps.org, "Sitemaps & Cross
+			// robots.txt authorizes sitemaps on other hosts (sitemaps.org, "Sitemaps & Cross
 			// Submits").
 			named, err := r.namedSitemaps(ctx)
 			if err != nil {

@@ -218,8 +218,8 @@ func TestManyElements(t *testing.T) {
 	}
 }
 
-// If the context is cancelled, discovery returns the context's error.
-func TestDiscoverCancelled(t *testing.T) {
+// If the context is canceled, discovery returns the context's error.
+func TestDiscoverCanceled(t *testing.T) {
 	h := newHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	h.before = func(_ http.ResponseWriter, r *http.Request) bool {

@@ -86,7 +86,7 @@ func (d *draft) Page(doc *document) *millrace.Page {
 	return p
 }
 
-// lineEnds normalises line ends, because TextBlocks does not convert "\r" consistently.
+// lineEnds normalizes line ends, because TextBlocks does not convert "\r" consistently.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // textOf returns blocks as plain text.

@@ -24,7 +24,7 @@ import (
 //	      sees one
 //	6.2   zero-fetch: a rule for clients
 //	7     purposes, requirements, rates: the owner chooses their content
-//	7.3   agents SHOULD fetch, honour, respect, review: rules for clients
+//	7.3   agents SHOULD fetch, honor, respect, review: rules for clients
 //	9.2   SHOULD use robots.txt if needed: a client cannot see the need
 //	9.3   agents SHOULD limit rates and sizes: the reader's tests
 //	10.8  publishers SHOULD monitor, report, promote: not visible to a client

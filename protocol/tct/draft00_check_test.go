@@ -160,7 +160,7 @@ func TestCheckAbsent00(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if r := checked00(t, h, goodSite00+"/"); r.Protocols[name00].Found || len(r.Findings) > 0 {
 				protocoltest.Explain(t, r)
-				t.Error("another document is recognised as the protocol")
+				t.Error("another document is recognized as the protocol")
 			}
 		})
 	}

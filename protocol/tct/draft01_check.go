@@ -21,7 +21,7 @@ import (
 //	       the reader's tests
 //	1.4.3  a new template SHOULD NOT need a new M-URL: needs two states of the site
 //	1.4.3  equal tags MUST imply equal bodies: same as 1.6.2/same-tag-same-body
-//	1.5.2  content SHOULD exclude template text: a client cannot recognise it
+//	1.5.2  content SHOULD exclude template text: a client cannot recognize it
 //	1.5.3  another body MUST have another tag: same as 1.6.2/same-tag-same-body
 //	1.6.1  another algorithm MUST be unique, ordered, deterministic: the visible part
 //	       is 1.5.3/deterministic, 1.6.1/no-whitespace, 1.6.2/hash-recomputed
@@ -35,7 +35,7 @@ import (
 //	1.8.1  zero-fetch: clients
 //	1.8.2  a 304 has no body: HTTP ends it at its header, so no client sees one
 //	1.8.3  HEAD is optional; conditional GET SHOULD be primary: clients
-//	1.9.1  CDNs SHOULD honour tags and 304: covered by 1.8.2 and 1.10/etag-intact
+//	1.9.1  CDNs SHOULD honor tags and 304: covered by 1.8.2 and 1.10/etag-intact
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher
 //	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: the reader's
 //	1.10   some publishers SHOULD limit entries: a client cannot tell which

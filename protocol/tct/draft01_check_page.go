@@ -94,7 +94,7 @@ func htmlTags(s string) []string {
 	return out
 }
 
-// visibleText returns the normalised text of an HTML document, including attributes such as alt.
+// visibleText returns the normalized text of an HTML document, including attributes such as alt.
 func visibleText(doc []byte) string {
 	var b strings.Builder
 	z := html.NewTokenizer(bytes.NewReader(doc))

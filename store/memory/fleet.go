@@ -223,14 +223,14 @@ func (f *fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.F
 func (f *fleet) Hosts(ctx context.Context, label string, limit int) ([]store.FleetHost, error) {
 	return get(ctx, f.store, "list hosts", func() (all []store.FleetHost, _ error) {
 		for _, h := range f.hosts {
-			out, labelled := h.FleetHost, false
+			out, labeled := h.FleetHost, false
 			for _, s := range f.sites {
 				if s.Host == h.Host {
 					out.Sites++
-					labelled = labelled || matches(store.FleetQuery{Label: label}, s)
+					labeled = labeled || matches(store.FleetQuery{Label: label}, s)
 				}
 			}
-			if h.Failures > 0 && labelled {
+			if h.Failures > 0 && labeled {
 				all = append(all, out)
 			}
 		}

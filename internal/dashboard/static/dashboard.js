@@ -30,8 +30,8 @@
 		return e;
 	}
 
-	// Returns a colour of the style sheet in the current theme.
-	function colour(className, property) {
+	// Returns a color of the style sheet in the current theme.
+	function color(className, property) {
 		const e = element("i", className);
 		e.hidden = true;
 		document.body.append(e);
@@ -86,7 +86,7 @@
 
 		let chart;
 		function make() {
-			const text = colour("axis-text", "color"), grid = { stroke: colour("grid-line", "color"), width: 1 };
+			const text = color("axis-text", "color"), grid = { stroke: color("grid-line", "color"), width: 1 };
 			const bars = uPlot.paths.bars({ size: [0.78, 60], radius: 0 });
 			const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif", gap: 6 };
 			const options = {
@@ -102,7 +102,7 @@
 					[60, "{HH}:{mm}", null, null, null, null, null, null, 1],
 				], ...(gap === 86400 ? days() : {}) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((t) => unit === "count" && t % 1 ? "" : written(t, unit)) }],
 				series: [{}, ...order.map((i) => {
-					const c = colour("swatch " + swatch(i), "backgroundColor");
+					const c = color("swatch " + swatch(i), "backgroundColor");
 					return { label: names[i], stroke: c, width: lines ? 2 : 0, fill: lines ? undefined : c, paths: lines ? undefined : bars, points: { show: false }, show: shown[i] };
 				})],
 				hooks: { setCursor: [point] },

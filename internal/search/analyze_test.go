@@ -94,7 +94,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// The term of a word does not depend on the words analysed before.
+// The term of a word does not depend on the words analyzed before.
 func TestTokensAgain(t *testing.T) {
 	a := NewAnalyzer()
 	text := "The running of C++ programs, e-mail"

@@ -7,7 +7,7 @@ import (
 
 // Token is a term at a position of a text.
 type Token struct {
-	// Term is the normalised form: letters, digits and marks only, at most MaxTerm bytes.
+	// Term is the normalized form: letters, digits and marks only, at most MaxTerm bytes.
 	Term string
 	// Stop reports whether the word is a stop word of its language.
 	Stop bool

@@ -44,7 +44,7 @@ func (s *segmenter) emit(raw string, start, end int, extra bool) {
 	s.put(s.lex.word(raw), start, end, extra)
 }
 
-func (s *segmenter) put(w analysed, start, end int, extra bool) {
+func (s *segmenter) put(w analyzed, start, end int, extra bool) {
 	if !s.done && w.term != "" {
 		s.done = !s.yield(Token{Term: w.term, Stop: w.stop, Extra: extra, Start: start, End: end})
 	}
