@@ -105,6 +105,7 @@ func TestRealStops(t *testing.T) {
 			})
 			if confirmed[n] = err == nil; err != nil && ctx.Err() == nil && !errors.Is(err, millrace.ErrUnavailable) {
 				t.Errorf("batch %d: %v", n, err)
+				cancel()
 			}
 			if confirmed[n] {
 				select {
@@ -122,7 +123,10 @@ func TestRealStops(t *testing.T) {
 	rng := rand.New(rand.NewPCG(46, 1))
 	for range 8 {
 		for range 2 { // the first may be from before the last stop
-			<-progress
+			select {
+			case <-progress:
+			case <-ctx.Done():
+			}
 		}
 		<-time.After(time.Duration(rng.IntN(150)) * time.Millisecond)
 		s.Stop()

@@ -3,9 +3,11 @@
 package s3server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -59,6 +61,9 @@ func New(ctx context.Context, parent string) (*Server, error) {
 
 // Start starts the server again, with its objects.
 func (s *Server) Start(ctx context.Context) error {
+	if err := s.removeFieldsWithoutObjects(); err != nil {
+		return err
+	}
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
 		return err
@@ -89,6 +94,26 @@ func (s *Server) Start(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// removeFieldsWithoutObjects removes the fields of objects that do not exist. The program writes the
+// fields first and the object last. If it is killed in between, conditional writes of that object
+// fail forever, but reads do not find it. S3 is atomic.
+func (s *Server) removeFieldsWithoutObjects() error {
+	fields := filepath.Join(s.dir, "fields")
+	return filepath.WalkDir(fields, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "meta" {
+			return err
+		}
+		object, err := filepath.Rel(fields, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		if _, err = os.Stat(filepath.Join(s.dir, "objects", object)); errors.Is(err, fs.ErrNotExist) {
+			err = os.RemoveAll(path)
+		}
+		return cmp.Or(err, fs.SkipDir)
+	})
 }
 
 // Stop kills the server and keeps its objects.
