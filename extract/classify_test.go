@@ -13,7 +13,7 @@ func TestClassifier(t *testing.T) {
 		return "<div class=x0>" + links + "<div class=x2><h1>Page</h1>" + article + inside + "</div>" + links + "<div>© 2019 The guild of millers. All rights reserved. Terms of use. Privacy.</div></div>"
 	}
 	checkLocated(t, []locatedPage{
-		{"furniture without semantic markup", page(""), []string{"grain comes", "turbine"}, []string{"Prices", "rights reserved"}},
+		{"boilerplate without semantic markup", page(""), []string{"grain comes", "turbine"}, []string{"Prices", "rights reserved"}},
 		{
 			"footnotes", page("<p>His grandfather<a href=#n1 id=r1>1</a> had a third pair<a href=#n2 id=r2>2</a>.</p><div><p id=n1><a href=#r1>1</a> Jean.</p><p id=n2><a href=#r2>2</a> Sold.</p></div>"),
 			[]string{"Jean.", "Sold."},

@@ -9,7 +9,7 @@
 //   - stream.go: moves parts that were streamed late to their places.
 //   - collect.go: one pass over the tree, which counts the words of every block
 //     element and records what the later steps need.
-//   - locate.go, furniture.go, sections.go, repeats.go, around.go, forum.go: find
+//   - locate.go, boilerplate.go, sections.go, repeats.go, around.go, forum.go: find
 //     the root of the content and the subtrees to leave out, by tag, role,
 //     position and share of links. Class names break ties. An id or a class
 //     alone decides only if it identifies the elements of a known tool, such as

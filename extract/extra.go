@@ -43,7 +43,7 @@ type Document struct {
 	// Tree is the whole document without the elements that rules drop. For a fragment, it is a
 	// document whose body contains only the fragment.
 	Tree *html.Node
-	// Content is the root of the content, which may include furniture. If nil, the document has no
+	// Content is the root of the content, which may include boilerplate. If nil, the document has no
 	// content.
 	Content *html.Node
 	// Forms are the visible forms of the content in document order, at most 100. They exclude

@@ -165,7 +165,7 @@ var blockCases = []struct {
 		{Type: "text", Text: "x"},
 		{Type: "text", Text: "Read more", Spans: []span{{Type: "link", Start: 0, End: 9, URL: "https://example.com/more"}, {Type: "strong", Start: 0, End: 9}}},
 	}},
-	{"furniture", `<div role=search>Search this site</div><p>The text of the page is here, and long enough.</p><div hidden>secret</div><p>More of it <span aria-hidden=true>icon</span>here.</p><form><label>Mail <input></label><button>Go</button></form><template><p>t</p></template><script>s</script>`, []block{
+	{"boilerplate", `<div role=search>Search this site</div><p>The text of the page is here, and long enough.</p><div hidden>secret</div><p>More of it <span aria-hidden=true>icon</span>here.</p><form><label>Mail <input></label><button>Go</button></form><template><p>t</p></template><script>s</script>`, []block{
 		{Type: "text", Text: "The text of the page is here, and long enough."}, {Type: "text", Text: "More of it here."},
 	}},
 	{"accordion", `<h2><button aria-controls=p1>Question?</button></h2><div id=p1 style="display: none"><p>The answer.</p></div><p>And a longer text after it.</p>`, []block{

@@ -39,7 +39,7 @@ type located struct {
 // minDropped is the minimum number of words of a dropped subtree that is reported.
 const minDropped = 10
 
-// locate finds the content. The first pass leaves out furniture by tag and role. The second
+// locate finds the content. The first pass leaves out boilerplate by tag and role. The second
 // descends to the root. The third leaves out link lists and similar subtrees inside the root.
 func locate(c *collected, m *meta) *located {
 	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
@@ -104,13 +104,13 @@ func (l *located) emptyReason() error {
 	return errNoWords
 }
 
-// prune marks the subtrees that are furniture by their tag, role or position.
+// prune marks the subtrees that are boilerplate by their tag, role or position.
 func (l *located) prune() {
 	boxes := l.c.boxes
 	for i := int32(1); i < int32(len(boxes)); {
 		b := &boxes[i]
 		if b.drop == "" {
-			b.drop = l.furniture(b)
+			b.drop = l.boilerplate(b)
 		}
 		if b.drop == "" && l.kind == millrace.Forum {
 			b.drop = l.post(i)
@@ -275,8 +275,8 @@ func (l *located) ownLevel(at int32) int {
 	return best
 }
 
-// trim marks furniture inside the root: groups that consist only of links, and groups whose class
-// names furniture and whose form does not contradict it. A class word that would remove a large
+// trim marks boilerplate inside the root: groups that consist only of links, and groups whose class
+// names boilerplate and whose form does not contradict it. A class word that would remove a large
 // part of the text is ignored on this page. For example, all entries of a list may have the class
 // "meta".
 func (l *located) trim() {
@@ -297,7 +297,7 @@ func (l *located) trim() {
 	var again []int32
 	for _, i := range t.classed {
 		b := &l.c.boxes[i]
-		if word := strings.TrimPrefix(b.drop, classReason); t.by[b.drop]*5 > root.words && !furnitureWords[word] {
+		if word := strings.TrimPrefix(b.drop, classReason); t.by[b.drop]*5 > root.words && !boilerplateWords[word] {
 			t.not = append(t.not, word)
 			again = append(again, i)
 		}
@@ -314,7 +314,7 @@ type trimmer struct {
 	l       *located
 	root    *box
 	lists   int32            // lists of links after this box are content
-	classed []int32          // boxes with a furniture word in their class
+	classed []int32          // boxes with a boilerplate word in their class
 	by      map[string]int32 // number of words left out for each reason
 	not     []string         // class words that are ignored on this page
 }
@@ -355,7 +355,7 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	if b.noAttrs {
 		return ""
 	}
-	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && calloutKind(n) == "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
+	if word := boilerplateClass(n); word != "" && !slices.Contains(not, word) && calloutKind(n) == "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {
 		return classReason + word
 	}
 	return ""

@@ -103,8 +103,8 @@ func TestStreamed(t *testing.T) {
 func TestClassesOfEntries(t *testing.T) {
 	entry := "<li><h3><a href=/n>No. 12</a></h3><div class=meta><div>Title: On the wheels of mills and the water that drives them</div><div>By Ann Miller and Ben Weaver</div></div></li>"
 	checkLocated(t, []locatedPage{
-		{"content in a class of furniture", "<main><ul>" + strings.Repeat(entry, 12) + "</ul></main>", []string{"On the wheels"}, nil},
-		{"furniture", "<main>" + filler + "<div class=meta><div>By Ann Miller</div><div>3 May</div></div>" + filler + "</main>", []string{"opens the gate"}, []string{"3 May"}},
+		{"content in a class of boilerplate", "<main><ul>" + strings.Repeat(entry, 12) + "</ul></main>", []string{"On the wheels"}, nil},
+		{"boilerplate", "<main>" + filler + "<div class=meta><div>By Ann Miller</div><div>3 May</div></div>" + filler + "</main>", []string{"opens the gate"}, []string{"3 May"}},
 		{"a region, however large", "<main>" + filler + "<div class=related><div>" + strings.Repeat("Other texts of this kind. ", 12) + "</div></div></main>", []string{"opens the gate"}, []string{"Other texts"}},
 	})
 }
@@ -148,7 +148,7 @@ func TestNotesBeside(t *testing.T) {
 	})
 }
 
-// Parts of manuals that are next to the text or look like furniture.
+// Parts of manuals that are next to the text or look like boilerplate.
 func TestManualParts(t *testing.T) {
 	sphinx := `<meta name=generator content="Sphinx 5.3"><meta name=docutils content=x>`
 	checkLocated(t, []locatedPage{

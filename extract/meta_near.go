@@ -59,7 +59,7 @@ func (m *meta) topNode() *html.Node {
 	want, weight := letters(m.page.Title), wordCount(m.page.Title)
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
-		if want == "" || b.own == 0 || b.words < weight-1 || b.words > weight+3 || inFurniture(b.n) {
+		if want == "" || b.own == 0 || b.words < weight-1 || b.words > weight+3 || inBoilerplate(b.n) {
 			continue
 		}
 		heading := headingLevel(b.n) > 0
@@ -70,7 +70,7 @@ func (m *meta) topNode() *html.Node {
 		}
 	}
 	for _, h := range m.c.headings {
-		if m.top == nil && headingLevel(h) == 1 && !inFurniture(h) {
+		if m.top == nil && headingLevel(h) == 1 && !inBoilerplate(h) {
 			m.top = h
 		}
 	}

@@ -30,7 +30,7 @@ func rulesOf(t testing.TB, keep, drop string) *Rules {
 
 const prose = "The text of the page is here, and it is long enough to be one, with a second part that says a little more."
 
-// page is a page with furniture around its text and inside it.
+// page is a page with boilerplate around its text and inside it.
 const page = `<title>A page | Site</title><meta property="og:site_name" content="Site">
 <body class=single><header><h2>Site</h2><nav><ul class=menu><li><a href=/>Home</a><li id=special>Special <b>offer</b></ul></nav></header>
 <div id=page><h1>A page</h1><p class=byline>By Jane Doe</p><p class=lead>Lead ` + prose + `</p>

@@ -40,7 +40,7 @@ func (m *meta) title() {
 		for _, h := range m.c.headings {
 			t := headingText(h)
 			l := letters(t)
-			if headingLevel(h) != level || inFurniture(h) || l == "" || len(l) > 1000 || level == 1 && l == siteLetters && (len(m.c.headings) > 1 || og != "" && letters(og) != l) {
+			if headingLevel(h) != level || inBoilerplate(h) || l == "" || len(l) > 1000 || level == 1 && l == siteLetters && (len(m.c.headings) > 1 || og != "" && letters(og) != l) {
 				continue
 			}
 			score := 0
@@ -224,7 +224,7 @@ func titleWords(s string) []string {
 	return out
 }
 
-func inFurniture(n *html.Node) bool {
+func inBoilerplate(n *html.Node) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
 		switch p.DataAtom {
 		case atom.Nav, atom.Footer, atom.Dialog:

@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-func (l *located) furniture(b *box) string {
+func (l *located) boilerplate(b *box) string {
 	if b.noAttrs && b.flags&hasPager == 0 {
 		switch b.tag {
 		case atom.Nav, atom.Header, atom.Footer, atom.Aside, atom.Form, atom.Dialog, atom.Menu:
 		default:
-			return "" // it has no mark of furniture
+			return "" // it has no mark of boilerplate
 		}
 	}
 	n := b.n
@@ -32,7 +32,7 @@ func (l *located) furniture(b *box) string {
 			return "tag nav"
 		}
 	case atom.Header:
-		if (small || b.flags&(inContent|hasTop|hasMain) == 0) && l.isFurnitureHeader(b) {
+		if (small || b.flags&(inContent|hasTop|hasMain) == 0) && l.isBoilerplateHeader(b) {
 			return "tag header"
 		}
 	case atom.Footer:
@@ -118,9 +118,9 @@ func isComments(n *html.Node) bool {
 	return false
 }
 
-// isFurnitureHeader reports whether a header belongs to the page or its title, and not to a part of
+// isBoilerplateHeader reports whether a header belongs to the page or its title, and not to a part of
 // the text.
-func (l *located) isFurnitureHeader(b *box) bool {
+func (l *located) isBoilerplateHeader(b *box) bool {
 	if b.flags&inContent == 0 {
 		return b.prose < 60
 	}
@@ -149,10 +149,10 @@ func (l *located) holdsNotes(n *html.Node) bool {
 	}) != nil
 }
 
-// furnitureWords are parts of class names that mark furniture. They only break ties: the structure
+// boilerplateWords are parts of class names that mark boilerplate. They only break ties: the structure
 // of the subtree must confirm them. True marks regions of a page. False marks small elements, and
 // counts only for small subtrees.
-var furnitureWords = map[string]bool{
+var boilerplateWords = map[string]bool{
 	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
 	"breadcrumb": true, "breadcrumbs": true, "pager": true, "cookie": true, "cookies": true, "consent": true,
 	"advertisement": true, "sponsored": true, "sidebar": true, "recommended": true, "recommendations": true, "trending": true,
@@ -162,7 +162,7 @@ var furnitureWords = map[string]bool{
 	"meta": false, "postmeta": false, "tags": false, "taglist": false, "disclaimer": false, "cta": false,
 }
 
-func furnitureClass(n *html.Node) string {
+func boilerplateClass(n *html.Node) string {
 	for t := range strings.FieldsSeq(attr(n, "class")) {
 		if len(t) > 60 {
 			continue
@@ -175,7 +175,7 @@ func furnitureClass(n *html.Node) string {
 			} else {
 				t = ""
 			}
-			if word = strings.ToLower(word); isFurniture(word) {
+			if word = strings.ToLower(word); isBoilerplate(word) {
 				return word
 			}
 		}
@@ -183,8 +183,8 @@ func furnitureClass(n *html.Node) string {
 	return ""
 }
 
-func isFurniture(word string) bool {
-	_, ok := furnitureWords[word]
+func isBoilerplate(word string) bool {
+	_, ok := boilerplateWords[word]
 	return ok
 }
 
