@@ -28,7 +28,7 @@ func WriteText(w io.Writer, reports []*Report) error {
 func (r *Report) writeText(w *bytes.Buffer) {
 	via := ""
 	if r.Via != "" {
-		via = " by " + all.Label(r.Via)
+		via = " via " + all.Label(r.Via)
 	}
 	if r.Error != "" {
 		via = " failed"

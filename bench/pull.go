@@ -197,7 +197,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 		}
 	}
 	b.add(row{
-		what: fmt.Sprintf("second pull of %d pages by %s", n, m.proto.Name), limit: "1 request, a 304",
+		what: fmt.Sprintf("second pull of %d pages via %s", n, m.proto.Name), limit: "1 request, a 304",
 		ours: fmt.Sprintf("%d requests, %d of them a 304; %d bytes received, %d of them bodies; %d sent",
 			len(t.exchanges), not, t.received, t.bodies, t.sent),
 		ratio: fmt.Sprintf("%.2f", float64(len(t.exchanges))), reach: "at most 1", good: len(t.exchanges) == 1 && not == 1 && t.bodies == 0,
@@ -211,7 +211,7 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.proto.Name)
+	what := fmt.Sprintf("pull after %d of %d pages changed, via %s", edited, n, m.proto.Name)
 	if rep.Fetched == 0 {
 		b.add(row{what: what, ours: "no changes yet: its files are rebuilt less often"})
 		return nil

@@ -269,9 +269,9 @@ func TestPlanWhy(t *testing.T) {
 	}{
 		{
 			[]discover.Way{arc(), web()},
-			"1,000 pages as summaries for 1,001 requests and 12.3 MB, with the content by crawl; crawl would take 1,001 requests and 12.0 MB now, " +
+			"1,000 pages as summaries for 1,001 requests and 12.3 MB, with the content via crawl; crawl would take 1,001 requests and 12.0 MB now, " +
 				"and 1,001 requests and 140.0 kB for each refresh instead of 11 requests and 126.0 kB",
-			"11 requests and 126.0 kB when 1 % of the pages have changed, with the content by crawl; crawl would take 1,001 requests and 140.0 kB, " +
+			"11 requests and 126.0 kB when 1 % of the pages have changed, with the content via crawl; crawl would take 1,001 requests and 140.0 kB, " +
 				"plus 1,001 requests and 12.0 MB once",
 		},
 		{
@@ -288,8 +288,8 @@ func TestPlanWhy(t *testing.T) {
 		},
 		{
 			[]discover.Way{half, web()},
-			"1,000 pages with their blocks for 1,510 requests and 9.4 MB, with the content of 500 pages by crawl; crawl would take 1,001 requests and 12.0 MB",
-			"16 requests and 93.4 kB when 1 % of the pages have changed, with the content of 500 pages by crawl; crawl would take 1,001 requests and 140.0 kB, " +
+			"1,000 pages with their blocks for 1,510 requests and 9.4 MB, with the content of 500 pages via crawl; crawl would take 1,001 requests and 12.0 MB",
+			"16 requests and 93.4 kB when 1 % of the pages have changed, with the content of 500 pages via crawl; crawl would take 1,001 requests and 140.0 kB, " +
 				"plus 1,001 requests and 12.0 MB once",
 		},
 		{[]discover.Way{closed}, "no way can be used: robots.txt disallows it", "no way can be used: robots.txt disallows it"},

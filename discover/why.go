@@ -32,9 +32,9 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	switch {
 	case !p.full || q.way.Protocol == Web:
 	case !brings(o):
-		fmt.Fprintf(&b, ", with the content by %s", p.site.label(p.fills[0]))
+		fmt.Fprintf(&b, ", with the content via %s", p.site.label(p.fills[0]))
 	case o.WithoutContent > 0:
-		fmt.Fprintf(&b, ", with the content of %s by %s", pagesText(o.WithoutContent), p.site.label(p.fills[0]))
+		fmt.Fprintf(&b, ", with the content of %s via %s", pagesText(o.WithoutContent), p.site.label(p.fills[0]))
 	}
 	if len(rest) == 0 {
 		b.WriteString("; there is no other way")

@@ -9,7 +9,7 @@ import (
 
 // signFlags holds the flags of a command that signs its requests.
 type signFlags struct {
-	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign creates (default: requests are not signed)."`
+	SignKey   string `placeholder:"FILE" help:"Sign every request (Web Bot Auth) with the key in this file, which millrace keys sign creates (default: requests are not signed)."`
 	SignAgent string `placeholder:"URL" help:"With --sign-key: URL where the key is published, such as https://bot.example.com/.well-known/http-message-signatures-directory (see millrace keys directory)."`
 
 	sign func(*http.Request) error // If nil, do not sign.

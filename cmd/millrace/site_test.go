@@ -26,7 +26,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// pull runs `millrace pull --json` by TCT and returns its report.
+// pull runs `millrace pull --json` over TCT and returns its report.
 func pull(t *testing.T, url, file string, args ...string) agent.Report {
 	t.Helper()
 	return pullBest(t, url, file, append([]string{"--via", "tct-01"}, args...)...)

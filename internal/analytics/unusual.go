@@ -175,7 +175,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	}
 	out := finish(busiest, Burst, func(_ who, u *Unusual) bool {
 		u.Reference = pages
-		u.Summary = fmt.Sprintf("%s has requested pages %d times by %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
+		u.Summary = fmt.Sprintf("%s has requested pages %d times via %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
 		u.Advice = "Limit its rate. It can find changes in the lists."
 		u.Flag = slower(u.Bot)
 		return u.Requests >= minBurstPages && u.Requests*2 >= pages

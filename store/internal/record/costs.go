@@ -27,7 +27,7 @@ func (c Costs) of(site string) state.JSON[[]store.SiteCost] {
 // Add implements [store.Costs].
 func (c Costs) Add(ctx context.Context, site, protocol string, t store.Traffic) error {
 	if site == "" || protocol == "" || slices.ContainsFunc(t.Numbers(), func(n *int64) bool { return *n < 0 }) {
-		return fmt.Errorf("traffic of %s by %s: %w: empty name or negative number", site, protocol, millrace.ErrInvalid)
+		return fmt.Errorf("traffic of %s via %s: %w: empty name or negative number", site, protocol, millrace.ErrInvalid)
 	}
 	now, err := c.Now(ctx)
 	if err != nil {
