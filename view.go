@@ -188,8 +188,8 @@ type Document struct {
 	Variant string
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
-	// Parts contains the bytes of a large document in pieces. A piece is rewritten only if it has
-	// changed. Every large document has Parts. If several documents of a publisher have the same
+	// Parts contains the bytes of a large document in pieces. It must be set if Large is true. A
+	// piece is rewritten only if it has changed. If several documents of a publisher have the same
 	// Parts, they are one document under several paths.
 	Parts *Parts
 	// PartsKeyed contains the bytes for requests with a key of ScopeRead. If nil, the same for all

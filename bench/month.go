@@ -57,8 +57,8 @@ type monthWay struct {
 	rest      carried
 	days      []*carried
 	wrong     int               // stale or lost pages, summed over days
-	lingered  int               // deleted pages that were still there, summed over days
-	since     map[string]int    // deleted pages that are still there, with the day of deletion
+	lingered  int               // deleted pages that the mirror still had, summed over days
+	since     map[string]int    // deleted pages that the mirror still has, with the day of deletion
 	worst     int               // most days until a deleted page disappeared
 	via       string            // the last choice of pull
 	level     string            // the first choice of pull, which determines the mirror's content

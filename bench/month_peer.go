@@ -34,7 +34,7 @@ type pageServer struct {
 type servedPage struct {
 	html, coded []byte
 	tag         string
-	page        *millrace.Page // as extracted, if needed
+	page        *millrace.Page // extracted page; nil until it is needed
 }
 
 // sitemapPath is the path of the sitemap. Only one crawler uses it; for all others, the site has

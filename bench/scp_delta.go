@@ -104,11 +104,11 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/sitemap.xml", nil)
 		if done, err := server.Serve(w, r); err != nil || !done {
-			return 0, "", fmt.Errorf("the sitemap: %t, %w", done, err)
+			return 0, "", fmt.Errorf("serve the sitemap: handled %t, error %v", done, err)
 		}
 		text := w.Body.String()
 		if !snapshotURL.MatchString(text) {
-			return 0, "", fmt.Errorf("the sitemap lists no snapshot")
+			return 0, "", fmt.Errorf("serve the sitemap: it lists no snapshot")
 		}
 		if d := deltaPages.FindStringSubmatch(text); d != nil {
 			pages = d[1]

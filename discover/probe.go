@@ -36,9 +36,9 @@ type prober struct {
 	terms []protocol.Terms
 }
 
-// Probe finds the ways to read the site of a URL with few small requests: for robots.txt, the root,
-// the documents of each protocol, the documents about the use of the content, a sitemap and up to
-// three pages. If client is nil, Probe uses the guarded default client. Nil options mean the zero
+// Probe finds the ways to read the site of a URL with few small requests. It fetches robots.txt,
+// the root, the documents of each protocol, the policy documents, a sitemap and up to three pages.
+// If client is nil, Probe uses the guarded default client. Nil options mean the zero
 // value.
 //
 // The result includes failed ways, with the reason. The error is not nil if the whole site failed:

@@ -73,7 +73,7 @@ type area struct {
 	inner                            int32 // number of child boxes
 	depth                            uint16
 	near                             [markCount]uint8 // distance to the nearest element with each mark
-	fixed                            bool             // a certain rule leaves it out
+	fixed                            bool             // a rule whose reason is certain leaves it out
 	note                             bool             // part of a footnote
 	whole                            bool             // the subtree is a single unit
 	out                              bool             // the rules leave it out

@@ -109,7 +109,7 @@ func isOne(n *html.Node) bool {
 // mark records the rule of an element.
 func (k *correction) mark(n *html.Node, r *rule) {
 	if n.DataAtom == atom.Html {
-		n = k.body // the rule of the body itself comes later
+		n = k.body // a rule of the body itself is marked later and replaces this one
 	}
 	k.by[n] = r
 	for p := n.Parent; p != nil && !k.touched[p]; p = p.Parent {

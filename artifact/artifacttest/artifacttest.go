@@ -99,8 +99,8 @@ func (f *fixture) wantAbsent(name string) {
 	}
 }
 
-// wantList checks the names that List yields, and that List and Stat describe the artifacts
-// equally.
+// wantList checks the names that List yields, and that Stat returns the same sizes and times as
+// List.
 func (f *fixture) wantList(prefix string, names ...string) {
 	f.Helper()
 	var got []string

@@ -125,7 +125,7 @@ func (q *Request) Listen(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// ended adds n short streams to a client.
+// ended adds n to the number of short streams of a client.
 func (s *Slots) ended(c Client, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

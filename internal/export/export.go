@@ -27,7 +27,7 @@ type Options struct {
 	Progress func(done int)
 }
 
-// Counts are the counts of an export.
+// Counts describes what an export wrote and removed.
 type Counts struct {
 	Pages  int   `json:"pages"`
 	Chunks int   `json:"chunks,omitempty"` // number of passages, for parquet

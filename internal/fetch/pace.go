@@ -14,8 +14,8 @@ const (
 	// PoliteDelay is the default of [Options.Delay], except for loopback hosts.
 	PoliteDelay = 250 * time.Millisecond
 
-	maxHold   = 5 * time.Minute // maximum delay by Retry-After; for a longer one, the host is paused
-	maxAsked  = 24 * time.Hour  // maximum pause by Retry-After
+	maxHold   = 5 * time.Minute // maximum delay that Retry-After may set; for a longer one, the host is paused
+	maxAsked  = 24 * time.Hour  // maximum pause that Retry-After may set
 	manyHosts = 1024            // number of hosts above which idle ones are dropped
 
 	maxInFlight  = 256 // maximum requests in flight of one client
@@ -46,7 +46,7 @@ func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
 // hostQueue is the queue of one host name, whatever the port.
 type hostQueue struct {
 	name    string
-	first   chan struct{} // contains a value while a request waits for its start; the others wait in order
+	first   chan struct{} // contains a value while the next request waits to start; later requests wait in order
 	slots   chan struct{} // each request in flight takes a slot
 	users   int           // requests that wait or are in flight
 	waiting int           // requests that wait

@@ -392,7 +392,7 @@ func (l *List) batches(f func(sites []string) error) error {
 	return f(some)
 }
 
-// find records the sites that do not match the choice as invalid.
+// find adds each site that does not match the choice to the invalid entries.
 func (l *List) find(ctx context.Context, st store.Store, c Choice, sites []string) error {
 	found := make(map[string]bool)
 	for s, err := range st.Fleet().Sites(ctx, store.FleetQuery{Sites: sites, Label: c.Label}) {

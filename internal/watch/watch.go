@@ -39,7 +39,7 @@ type Folder struct {
 	Logger *slog.Logger
 }
 
-// watcher creates the system's watch; tests replace it.
+// watcher creates a file watcher of the system. Tests use another function.
 type watcher func() (*fsnotify.Watcher, error)
 
 // Watch calls changed after any change in the folder, when there were no events for 300 ms, or

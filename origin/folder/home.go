@@ -124,7 +124,7 @@ func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate boo
 	}
 	p, query, _ := strings.Cut(rel, "?")
 	if p = foldIndex(p); query != "" {
-		return p + "?" + query, false // the folder contains no page with a query, because files have none
+		return p + "?" + query, false // no file has a query, so this is not a page of the folder
 	}
 	if target := t.target(p); target != "" && target != file {
 		return p, true

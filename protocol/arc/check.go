@@ -53,7 +53,7 @@ func Rules() []check.Rule {
 		rule("E.5", "if-none-match", should, "The response to If-None-Match with the current tag is 304.", askProbe(kit.IfNoneMatch)),
 		rule("E.5", "if-modified-since", should, "The response to If-Modified-Since with the current date is 304.", askProbe(kit.IfModifiedSince)),
 		rule("E.5", "modified", should, "The response to If-None-Match with another tag is 200 with the list.", askProbe(kit.OtherTag)),
-		rule("E.5", "gzip", should, "A list that is not small supports gzip.", checkGzip),
+		rule("E.5", "gzip", should, "A list of 1,400 bytes or more supports gzip.", checkGzip),
 
 		rule("E.6", "closed-minimal", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedSnapshot)),
 		rule("E.6", "auth-snapshot", must, "The public list has no snapshot for a page with auth_required: true.", inPublic(onEntries(checkAuthSnapshot))),

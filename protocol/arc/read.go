@@ -80,7 +80,7 @@ type cursor struct {
 	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has no deltas
 }
 
-var errFullRead = errors.New("the list must be read whole") // the deltas do not contain all changes of the list
+var errFullRead = errors.New("the whole list must be read") // the deltas do not contain all changes of the list
 
 // If the list has changed, Changes yields its pages, or those of its deltas since the last day read
 // (E.8), and then a checkpoint. If the site has no list, the error is ErrNotFound. At most once in

@@ -23,7 +23,7 @@ import (
 //	4    advertisements, menus, banners, sidebars, footers, widgets and comments: a
 //	     client cannot recognize them in text; scripts and pixels are visible
 //	5    recommended, but not visible to a client
-//	6    a cache SHOULD be there: X-OpenFeeder-Cache reports it (9)
+//	6    servers SHOULD cache responses: X-OpenFeeder-Cache reports this (9)
 //	7    sites MAY require authentication: rules check sites that do
 //	10   options of the implementation; drafts and personal data: not visible to a client
 //	12   the events themselves are on the server

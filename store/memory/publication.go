@@ -150,7 +150,7 @@ func (p *publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 	err = p.change(ctx, l, fmt.Sprintf("publish sequence number %d", seq), func() error {
 		switch is := p.edition().Number; {
 		case p.refreshed == 0 || seq > p.log.head().seq:
-			return fmt.Errorf("%w: above the head", millrace.ErrInvalid)
+			return fmt.Errorf("%w: the sequence number is above the head", millrace.ErrInvalid)
 		case seq < p.log.horizon:
 			return fmt.Errorf("%w: the view was compacted", millrace.ErrConflict)
 		case is != old:

@@ -115,7 +115,7 @@ func inspect(ctx context.Context, conn *pgxpool.Conn, known []migration) (epoch 
 	case err != nil:
 		return "", nil, err
 	case exists && !ours:
-		return "", nil, millrace.Coded("no-store", fmt.Errorf("%w: the database has tables of another program; use a database of its own", millrace.ErrInvalid))
+		return "", nil, millrace.Coded("no-store", fmt.Errorf("%w: the database has tables of another program; use a separate database", millrace.ErrInvalid))
 	case !exists:
 		return "", known, nil
 	}

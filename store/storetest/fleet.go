@@ -497,7 +497,7 @@ func fleetOrderCases() []testCase {
 				})
 			}
 			workers.Wait()
-			for _, turn := range f.lease("last", 60) { // those that others held while a worker asked
+			for _, turn := range f.lease("last", 60) { // sites that remain because the workers ended while the hosts had turns
 				count[turn.Site.URL]++
 			}
 			most := 0

@@ -133,7 +133,8 @@ func (d *disk) call(name, args, result, opened string) error {
 			texts, paths = append(texts, plain(m[1])), append(paths, "")
 		}
 	}
-	// at returns the path of a name relative to a folder.
+	// at resolves a name in a folder. It returns its path below the root of the disk, or false if
+	// it is elsewhere.
 	at := func(dir, name string) (string, bool) {
 		if !path.IsAbs(name) {
 			name = path.Join(dir, name)

@@ -26,7 +26,8 @@ const (
 	FleetRate = 10
 	// FleetCost is the assumed number of requests of a turn, for a host that had no turn yet.
 	FleetCost = 4
-	// SlotTime is how long a group without a host keeps a time that the rate of its network permits.
+	// SlotTime is how long a group without hosts is kept after the turn that the rate of its network
+	// reserved for it.
 	SlotTime = time.Minute
 
 	minInterval, maxInterval = time.Second, 365 * 24 * time.Hour

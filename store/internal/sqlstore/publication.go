@@ -248,7 +248,7 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 		to := int64(seq)
 		switch {
 		case g.head < 0 || seq > uint64(g.head):
-			return fmt.Errorf("%w: above the head", millrace.ErrInvalid)
+			return fmt.Errorf("%w: the sequence number is above the head", millrace.ErrInvalid)
 		case to < w.floor:
 			return fmt.Errorf("%w: the view was compacted", millrace.ErrConflict)
 		}
