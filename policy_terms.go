@@ -112,7 +112,7 @@ func (p *Policy) Validate() error {
 		wrong("rate hints: per day", "invalid number of requests: %d", p.Rate.PerDay)
 	}
 	if p.Retention < 0 || p.Retention%time.Second != 0 {
-		wrong("retention", "%s is not a whole number of seconds of at least 0", p.Retention)
+		wrong("retention", "%s is not a non-negative number of whole seconds", p.Retention)
 	}
 	for _, m := range [][2]string{{"rate hints: note", p.Rate.Note}, {"access", p.Access}} {
 		if !isLine(m[1]) {

@@ -82,10 +82,10 @@ func (b *budget) refuse(name string, o *protocol.Offer) error {
 	left := b.maxBytes - b.client.Stats().Received()
 	switch {
 	case b.maxPages > 0 && o.Pages > b.maxPages:
-		return fmt.Errorf("%w: %s has %d pages in one file, and Options.MaxPages allows %d: nothing was read; allow more, or name a way that reads page by page with Options.Via",
+		return fmt.Errorf("%w: %s has %d pages in one file, and Options.MaxPages allows %d: nothing was read; allow more, or set Options.Via to a way that reads page by page",
 			millrace.ErrTooLarge, name, o.Pages, b.maxPages)
 	case b.maxBytes > 0 && o.First.Bytes > left:
-		return fmt.Errorf("%w: %s has %d pages in one file of about %s, and Options.MaxBytes leaves %s: nothing was read; allow more, or name a way that reads page by page with Options.Via",
+		return fmt.Errorf("%w: %s has %d pages in one file of about %s, and Options.MaxBytes leaves %s: nothing was read; allow more, or set Options.Via to a way that reads page by page",
 			millrace.ErrTooLarge, name, o.Pages, humanize.Bytes(o.First.Bytes), humanize.Bytes(max(0, left)))
 	}
 	return nil

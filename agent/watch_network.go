@@ -228,7 +228,7 @@ func (w *watch) lease(o *fetch.Options, t *turn) {
 func (w *watch) apart(o *fetch.Options) *fetch.Options {
 	t := &turn{Turn: store.Turn{Lease: store.Lease{Holder: w.worker, Name: lease.NewHolder()}}, until: time.Now().Add(apartTime)}
 	w.lease(o, t)
-	o.Timeout = turnTime // the lease of a visit lasts as long
+	o.Timeout = turnTime // a request must not outlast the lease of its visit, which lasts turnTime
 	o.Done = func() {
 		w.leaveGroups(context.Background(), t, t.leave(func(visit) bool { return true })...)
 	}

@@ -209,7 +209,7 @@ func failedWay(name, part string, err error) Way {
 	return Way{Protocol: name, Part: part, Error: err.Error(), Code: millrace.ErrorCode(err)}
 }
 
-// choose mirrors a site by the cheapest way that does not fail.
+// choose mirrors a site in the cheapest way that does not fail.
 func (s *sitePull) choose(ctx context.Context) error {
 	w := &ways{sitePull: s}
 	if err := w.recall(ctx); err != nil {

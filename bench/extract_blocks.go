@@ -56,15 +56,15 @@ func readBlockPages(data string) ([]blockPage, error) {
 //
 //   - code: blocks with the same bytes, except for one trailing line end. The
 //     gold has 45, without those in lists and quotes.
-//   - language: the gold's language, on a block with the same letters: 17.
-//   - table: its non-empty cells have the same letters in the same order: 16.
-//     Spans do not matter.
-//   - heading: the same letters at the same level: 172; 176 with the 4 lines of
-//     code that start like a heading, which are kept if the code is. A title is
-//     a field, not a block, and counts. The gold writes h1 as ##, so level 1
-//     counts for its level 2; strict is the count without that.
-//   - image: the same file in any size, because the choice among sizes is free;
-//     34, of which 4 are embeds that the gold writes so.
+//   - language: blocks with the gold's language and the same letters. It has 17.
+//   - table: tables whose non-empty cells have the same letters in the same
+//     order. It has 16. Spans do not matter.
+//   - heading: headings with the same letters at the same level. It has 172, and
+//     4 lines of code that start like a heading and are kept with the code. The
+//     title of a page counts as a heading. The gold writes h1 as ##, so level 1
+//     also matches its level 2, except in strict.
+//   - image: images of the same file, in any size. It has 34, including 4 embeds
+//     that the gold writes as images.
 //
 // Each block matches at most one block of the gold.
 type kept struct {

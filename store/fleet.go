@@ -24,8 +24,8 @@ type Fleet interface {
 	// returns ErrInvalid.
 	Put(ctx context.Context, sites iter.Seq2[FleetSite, error]) (added, changed int, err error)
 	// Remove removes the sites of a query, and returns their number. The mirrored pages remain.
-	// With pages, the sites remain too, as Removing and due at once, until a worker has deleted
-	// their pages. Put cancels that.
+	// If pages is set, the sites are Removing and due at once, until a worker has deleted their
+	// pages. Put cancels the removal.
 	Remove(ctx context.Context, q FleetQuery, pages bool) (removed int, err error)
 	// Pause pauses the sites of a query, or resumes them, and returns the number of paused or resumed
 	// sites. Resumed sites are due at once, even those that were not paused, or whose host was

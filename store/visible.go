@@ -16,7 +16,7 @@ func Visible(v millrace.View) millrace.View { return visible{v} }
 
 type visible struct{ millrace.View }
 
-// everything hides only the pages that are hidden in every configuration.
+// everything is the visibility that hides only pages that every configuration hides.
 var everything = millrace.Visibility{Exclude: []string{}}
 
 // Page implements [millrace.Source].

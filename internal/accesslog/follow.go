@@ -37,7 +37,7 @@ type FollowOptions struct {
 	// document's page, if it has one. The gateway records requests for such documents.
 	Document func(ctx context.Context, path string) (page string, ok bool)
 
-	Leases store.Leases  // If nil, no other process uses the store.
+	Leases store.Leases  // If nil, no other process may use the store.
 	Every  time.Duration // interval between two reads of the log. If zero, 1 s.
 	Logger *slog.Logger  // If nil, nothing is logged.
 }

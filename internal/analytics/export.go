@@ -29,7 +29,7 @@ type ExporterOptions struct {
 	// programs that look like bots. If empty, [NeutralName].
 	UserAgent string
 	Every     time.Duration // between two polls for events. If zero, 5 s.
-	// Leases allow only one process to export. If nil, no other process uses the store.
+	// Leases allow only one process to export. If nil, no other process may use the store.
 	Leases store.Leases
 
 	Now    func() time.Time // clock. If nil, time.Now.

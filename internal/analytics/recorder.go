@@ -31,7 +31,7 @@ type Options struct {
 	Buffer int           // maximum number of pending events; others are dropped. If zero, 16384.
 	Every  time.Duration // maximum time between two batches. If zero, 2 s.
 
-	// Leases allow only one process to tidy. If nil, no other process uses the store.
+	// Leases allow only one process to tidy. If nil, no other process may use the store.
 	Leases store.Leases
 	Now    func() time.Time // clock. If nil, time.Now.
 	Logger *slog.Logger     // logs failures of the store. If nil, nothing is logged.

@@ -134,7 +134,7 @@ func (s *Server) present(ctx context.Context, m *manifest) bool {
 	return !unreadable(err)
 }
 
-// touch renews the modification times of the artifacts that are in m but not in but, and calls f with
+// touch renews the modification times of the artifacts of m, except those of but, and calls f with
 // each of them. It skips missing ones.
 func (s *Server) touch(ctx context.Context, m, but *manifest, f func(name string) error) error {
 	return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {

@@ -228,7 +228,7 @@ func (s *shard) shrink(limit int64) {
 	}
 }
 
-// strip removes the bodies of the entry at the hand, except those in the codings of but. If a body
+// strip removes the bodies of the entry at the hand, except those whose coding is in but. If a body
 // remains, the entry stays, and the hand moves to the next entry.
 func (s *shard) strip(e *entry, but codingSet) {
 	for at := range codings {

@@ -80,8 +80,8 @@ func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
 // URL returns the URL of the site of a host.
 func (w *Network) URL(i int) string { return "http://" + w.name(i) + "/" }
 
-// Address returns the address of a host, if of each hundred hosts the first shared ones have the
-// same address.
+// Address returns the address of host i. In each group of a hundred hosts, the first shared hosts
+// have the same address.
 func Address(i, shared int) netip.Addr {
 	if i%100 < shared {
 		i = i / 100 * 100

@@ -54,8 +54,8 @@ func ReportOf(res *extract.Result, explain bool) *ExtractReport {
 	return r
 }
 
-// WriteText writes the report as text. With only, it writes the text of the page without its
-// fields.
+// WriteText writes the report as text. If only is set, it writes only the text of the
+// page.
 func (r *ExtractReport) WriteText(w *bytes.Buffer, only bool) {
 	if only {
 		w.WriteString(r.Text)

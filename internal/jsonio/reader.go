@@ -357,7 +357,7 @@ func (r *Reader) next() position {
 	return at
 }
 
-// limit ends the walk at a limit.
+// limit ends the walk with the error for an exceeded limit.
 func (r *Reader) limit(at position, code, format string, args ...any) error {
 	r.err = limitError(at, code, format, args...)
 	return r.err

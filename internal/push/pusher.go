@@ -16,8 +16,8 @@ import (
 
 // Pauses between notifications.
 const (
-	hubGap    = 5 * time.Second  // minimum between two pings of a hub
-	engineGap = 30 * time.Second // minimum between two submissions
+	hubGap    = 5 * time.Second  // minimum time between two pings of a hub
+	engineGap = 30 * time.Second // minimum time between two submissions
 	firstWait = time.Second      // after a failure, doubled after each further failure
 	maxWait   = time.Hour
 	refused   = 10 * time.Minute // after a permanent error
@@ -32,7 +32,7 @@ type Pusher struct {
 	// State stores the position of each receiver. Name is the namespace in State.
 	State store.State
 	Name  string
-	// Leases allow only one process to push. If nil, no other process uses the store.
+	// Leases allow only one process to push. If nil, no other process may use the store.
 	Leases store.Leases
 	// Moved returns a channel that closes when Head changes.
 	Moved func() <-chan struct{}

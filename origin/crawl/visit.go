@@ -65,7 +65,7 @@ func (c *Crawl) visit(ctx context.Context, rules *extractionRules, t task, buf *
 	err := c.fetch(ctx, r, buf)
 	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.Interrupted() && ctx.Err() == nil {
 		*r = result{task: t, rules: rules}
-		err = c.fetch(ctx, r, buf) // most incomplete responses succeed the second time
+		err = c.fetch(ctx, r, buf) // most requests with an incomplete response succeed the second time
 	}
 	if err != nil {
 		r.err = err
