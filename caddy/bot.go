@@ -31,7 +31,7 @@ type MatchBot struct {
 	Unverified bool `json:"unverified,omitempty"`
 	// Ranges maps names of bots to files with their addresses, as their operators publish them.
 	Ranges map[string]string `json:"ranges,omitempty"`
-	// Signatures verifies signatures (Web Bot Auth). Keys are fetched from public addresses.
+	// Signatures verifies Web Bot Auth signatures. Keys are fetched from public addresses.
 	Signatures bool `json:"signatures,omitempty"`
 
 	table *bots.Table

@@ -17,7 +17,7 @@ import (
 type signatureFlags struct {
 	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in this file, which millrace keys sign creates (default: documents are not signed). The key is published with those of --sign-directory."`
 	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory. Private keys, such as that of --sign-key, also sign the directory." hidden:""`
-	WebBotAuth    bool     `help:"Verify the signatures of bots (Web Bot Auth) (default: no). millrace fetches the bots' keys, from public addresses only."`
+	WebBotAuth    bool     `help:"Verify the Web Bot Auth signatures of bots (default: no). millrace fetches the bots' keys, from public addresses only."`
 	PrivateAgents bool     `help:"With --web-bot-auth: also fetch keys over http and from loopback and private addresses, for bots in your own network (default: no). Clients can then make the server request URLs there." hidden:""`
 
 	responseKey *webauth.Key   // signs responses. If nil, they are not signed.

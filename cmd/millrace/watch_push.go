@@ -12,7 +12,7 @@ import (
 
 // subscribing holds the WebSub flags of watch.
 type subscribing struct {
-	Callback       string `placeholder:"URL" help:"Public URL of --callback-listen, to subscribe to the hubs of sites (WebSub) (default: no subscriptions). A proxy must pass this URL and everything below it."`
+	Callback       string `placeholder:"URL" help:"Public URL of --callback-listen, for WebSub subscriptions to the hubs of sites (default: no subscriptions). A proxy must pass this URL and everything below it."`
 	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
 }
 
