@@ -161,7 +161,7 @@ func New(st store.Store, o *Options) (*Agent, error) {
 		return nil, err
 	}
 	a.shared = fetch.New(a.clientOptions(nil))
-	a.verifier = webauth.NewResponseVerifier(fetch.New(webauth.ClientOptions(a.clientOptions(nil))).HTTP())
+	a.verifier = webauth.NewResponseVerifier(nil)
 	return a, nil
 }
 

@@ -42,6 +42,16 @@ func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	return fetch.New(o)
 }
 
+// keyClient returns the client that fetches the keys of signatures during one pull.
+func (a *Agent) keyClient() *fetch.Client {
+	o := webauth.ClientOptions(a.clientOptions(nil))
+	o.SharedQueues, o.Delay = a.shared, a.o.Delay
+	if a.inTurn != nil {
+		a.inTurn(o)
+	}
+	return fetch.New(o)
+}
+
 // withKeys returns a client that sends the keys of origins.
 func (a *Agent) withKeys(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
 

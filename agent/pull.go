@@ -67,7 +67,9 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	if err != nil {
 		return err
 	}
-	verifier := a.verifier.WithSharedKeys()
+	keys := a.keyClient()
+	defer keys.CloseIdleConnections()
+	verifier := a.verifier.WithClient(keys.HTTP())
 	client := a.siteClient(verifier)
 	defer client.CloseIdleConnections()
 	start := time.Now()

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,7 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fleetnet"
+	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
 )
 
@@ -121,5 +124,47 @@ func TestFleetPush(t *testing.T) {
 		if l := f.net.Log(); l.Most > 1 || l.Gap < 250*time.Millisecond || asked.Load() < 40 || streams.Load() < 40 {
 			t.Errorf("%+v; %d requests to the hub, %d streams", l, asked.Load(), streams.Load())
 		}
+	})
+}
+
+// The keys of signatures are fetched in the turn of their site: the machine gets one request at a
+// time, with at least the delay between them.
+func TestFleetKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 20, 5, 20*time.Minute, nil)
+		defer f.net.Close()
+		key, err := webauth.NewKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stamp := webauth.NewStamp(key, "")
+		var asked atomic.Int64
+		f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			time.Sleep(100 * time.Millisecond)
+			if r.URL.Path == webauth.DirectoryPath {
+				asked.Add(1)
+				http.NotFound(w, r)
+				return true
+			}
+			header := http.Header{"Content-Type": {"text/html"}, "Content-Digest": {canon.Digest(nil)}}
+			input, value, _, err := stamp.Sign(r.URL.RequestURI(), http.StatusOK, header)
+			if err != nil {
+				t.Error(err)
+			}
+			w.Header().Set("Signature-Input", input)
+			w.Header().Set("Signature", value)
+			return false
+		}
+		stops := []func(){f.start(&worker{}), f.start(&worker{})}
+		time.Sleep(time.Hour)
+		for _, stop := range stops {
+			stop()
+		}
+		f.tasks.Wait()
+		if asked.Load() < 20 {
+			t.Errorf("%d requests for keys", asked.Load())
+		}
+		f.check()
 	})
 }

@@ -69,14 +69,14 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 		}
 	}()
 	lim := limits{}.orDefault()
-	var broken func()
+	var check func(resp *http.Response, digest error) error
 	if w, ok := body.(*wireBody); ok {
-		lim, broken = w.limits, w.broken
+		lim, check = w.limits, w.check
 		if w.keep != nil && w.coding == resp.Header.Get("Content-Encoding") {
 			c.kept = new(bytes.Buffer)
 		}
 	} else if e, ok := body.(emptyBody); ok {
-		broken = e.broken
+		check = e.check
 	} else if resp.Request != nil {
 		if d, ok := resp.Request.Context().Value(download{}).(download); ok {
 			lim.body = d.limit
@@ -89,7 +89,10 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	if err != nil {
 		return nil, c.invalid("coding", err.Error(), nil)
 	}
-	c.src = &source{r: body, url: c.url, want: -1, broken: broken}
+	c.src = &source{r: body, url: c.url, want: -1, check: func(digest error) error { return digest }}
+	if check != nil {
+		c.src.check = func(digest error) error { return check(resp, digest) }
+	}
 	if hasBody(resp) && !resp.Uncompressed {
 		c.src.want, c.src.digests = resp.ContentLength, digests(resp.StatusCode, resp.Header)
 	}
@@ -248,7 +251,7 @@ type source struct {
 	want    int64 // Content-Length; -1 if unknown
 	n       int64
 	digests []digest
-	broken  func() // called if a digest does not match; may be nil
+	check   func(digest error) error // verifies the response, after its digests
 	err     error
 }
 
@@ -268,17 +271,18 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verify returns io.EOF if the body, read to its end, matches the digests in the header.
+// verify returns io.EOF if the body, read to its end, matches the digests in the header, and the
+// response passes the check.
 func (s *source) verify() error {
+	var err error
 	for _, d := range s.digests {
 		if !d.ok() {
-			if s.broken != nil {
-				s.broken()
-			}
-			return &BodyError{URL: s.url, Code: "digest", Reason: "the " + d.name + " digest in the header does not match", Kind: millrace.ErrInvalid}
+			err = &BodyError{URL: s.url, Code: "digest", Reason: "the " + d.name + " digest in the header does not match", Kind: millrace.ErrInvalid}
+			break
 		}
 	}
-	return io.EOF
+	s.err = cmp.Or(s.check(err), io.EOF)
+	return s.err
 }
 
 // meter applies the limits to one stage of decoding. Each stage has its own meter, because stacked

@@ -260,7 +260,17 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 		return nil, err
 	}
 	count := body.onComplete
-	body.broken, body.onComplete = nil, nil // the second request replaces this one
+	body.onComplete = nil
+	if check := body.check; check != nil {
+		coded := *resp
+		coded.Header = resp.Header.Clone()
+		body.check = func(_ *http.Response, digest error) error {
+			if digest != nil {
+				return digest // the second request replaces this one
+			}
+			return check(&coded, nil)
+		}
+	}
 	resp.Header.Del("Content-Encoding")
 	raw, err := ReadBody(resp, 0)
 	if err != nil {

@@ -108,11 +108,11 @@ type Options struct {
 	// response was read or closed. For a [Stream], it is called when the response begins. It may be
 	// nil, and must be safe for concurrent use.
 	Done func()
-	// Check verifies each response before its body is read. Its error replaces the response. If the
-	// body later does not match its Content-Digest, the client calls broken, unless it is nil.
-	// Check may be nil. It must be safe for concurrent use, and must not send requests with this
-	// client.
-	Check func(*http.Response) (broken func(), err error)
+	// Check verifies each response whose content [Decode] has read to its end. digest is the error
+	// of a body that does not match its digests, or nil. The error of Check replaces it. The request
+	// has ended, so Check may send other requests. It may be nil, and must be safe for concurrent
+	// use.
+	Check func(resp *http.Response, digest error) error
 	// Rand returns numbers in [0, 1) for the jitter of [Do]. If nil, math/rand is used. It
 	// must be safe for concurrent use.
 	Rand func() float64
@@ -144,7 +144,7 @@ type Client struct {
 	own          *pacer // a queue for all requests of this client; nil if only pace limits them
 	sign         func(*http.Request) error
 	done         func()
-	check        func(*http.Response) (func(), error)
+	check        func(resp *http.Response, digest error) error
 	dictionaries Dictionaries // nil if unused
 }
 
@@ -367,10 +367,13 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		resp.Body = http.NoBody
 		watch.stop()
 		pass.done(went)
-		return c.checked(resp)
+		if c.check != nil {
+			resp.Body = emptyBody{resp.Body, c.check}
+		}
+		return resp, nil
 	}
 	body := &wireBody{
-		body: resp.Body, watch: watch, pass: pass, limits: lim, count: &c.stats.body, spent: c.over,
+		body: resp.Body, check: c.check, watch: watch, pass: pass, limits: lim, count: &c.stats.body, spent: c.over,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	body.paced = isFile && !isStream // a stream has no minimum rate
@@ -378,7 +381,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		body.onComplete = func(content int64) { c.stats.page(header+body.n, content) }
 	}
 	resp.Body = body
-	return c.checked(resp)
+	return resp, nil
 }
 
 // pass waits for the queue of the client and for the queue of a host.
@@ -397,24 +400,6 @@ func (c *Client) pass(ctx context.Context, host string, delay time.Duration) (*p
 	}
 	pass.own, pass.gap = own, func() time.Duration { return c.gap(host) }
 	return pass, nil
-}
-
-// checked returns resp, or the error of a limit or of Options.Check.
-func (c *Client) checked(resp *http.Response) (*http.Response, error) {
-	if c.check == nil {
-		return resp, nil
-	}
-	broken, err := c.check(resp)
-	if err != nil {
-		_ = resp.Body.Close() // body is not needed
-		return nil, err
-	}
-	if b, ok := resp.Body.(*wireBody); ok {
-		b.broken = broken
-	} else if broken != nil {
-		resp.Body = emptyBody{resp.Body, broken}
-	}
-	return resp, nil
 }
 
 // outcomeOfErr returns the outcome of a request without a response.

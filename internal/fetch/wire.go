@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -103,19 +104,17 @@ type wireBody struct {
 	// onComplete is called once, with the length of the content, when the body has been read
 	// to its end. It may be nil.
 	onComplete func(content int64)
-	// broken is called if the body does not match Content-Digest. It may be nil.
-	broken func()
+	check      func(resp *http.Response, digest error) error // [Options.Check]
 	// keep is called with the complete content of a body that still has this Content-Encoding.
 	// It may be nil.
 	keep   func(content []byte)
 	coding string
 }
 
-// emptyBody is a body without bytes. It has the function to call if it does not match
-// Content-Digest.
+// emptyBody is a body without bytes that [Options.Check] verifies.
 type emptyBody struct {
 	io.ReadCloser
-	broken func()
+	check func(resp *http.Response, digest error) error
 }
 
 func (b *wireBody) Read(p []byte) (int, error) {

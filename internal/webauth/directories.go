@@ -20,7 +20,7 @@ const (
 	manyDirectories = 1024             // maximum number of cached directories
 	fetchesAtOnce   = 16               // maximum number of concurrent fetches
 	waitersAtOnce   = 128              // maximum number of requests that wait for one fetch
-	directoryTime   = 5 * time.Second  // timeout of one fetch
+	directoryTime   = 5 * time.Second  // timeout of one request
 	againAfter      = time.Minute      // minimum time between two fetches for a missing key
 	failedFor       = time.Minute      // time before a failed fetch is repeated
 	staleFor        = 24 * time.Hour   // keys remain valid for this long after the last successful fetch
@@ -32,7 +32,13 @@ const (
 
 // directories fetches and caches the directories that signatures name.
 type directories struct {
-	client  *http.Client
+	client *http.Client
+	limit  time.Duration // of one fetch, including the wait in the queue of its host
+	*directoryCache
+}
+
+// directoryCache contains the cached directories and the state of the fetches.
+type directoryCache struct {
 	now     func() time.Time
 	test    bool // accept the published test key
 	slots   chan struct{}
@@ -58,10 +64,9 @@ func newDirectories(client *http.Client) *directories {
 	if client == nil {
 		client = &http.Client{Transport: offline{}}
 	}
-	return &directories{
-		client: fetch.NoRedirects(client), now: time.Now,
-		slots: make(chan struct{}, fetchesAtOnce), dirs: make(map[string]*keyDirectory),
-	}
+	return &directories{fetch.NoRedirects(client), directoryTime, &directoryCache{
+		now: time.Now, slots: make(chan struct{}, fetchesAtOnce), dirs: make(map[string]*keyDirectory),
+	}}
 }
 
 // errBusy reports that a directory was not fetched because of too many other fetches.
@@ -161,7 +166,7 @@ func (d *directories) begin(ctx context.Context, url string, h *keyDirectory, no
 	}
 	h.pending, h.used = make(chan struct{}), now
 	// Other requests wait for the fetch, so it outlives the one that started it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), directoryTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.limit)
 	go func() {
 		defer cancel()
 		keys, age, err := d.fetch(ctx, url)

@@ -14,10 +14,15 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // verifySkew is the maximum time by which a reader's clock may be behind the clock of a site.
 const verifySkew = time.Hour
+
+// patience is the maximum time in which a reader waits for a key: the queue of a slow host may be
+// long.
+const patience = 5 * time.Minute
 
 // VerifyCounts counts the signatures of a site's responses.
 type VerifyCounts struct {
@@ -40,16 +45,15 @@ type ResponseVerifier struct {
 	first error
 }
 
-// NewResponseVerifier returns a verifier. client fetches the key directories of
-// sites; it must not be the client whose responses are verified. If client is nil,
+// NewResponseVerifier returns a verifier. client fetches the key directories of sites. If it is nil,
 // no signature can be verified.
 func NewResponseVerifier(client *http.Client) *ResponseVerifier {
 	return &ResponseVerifier{dirs: newDirectories(client), now: time.Now, keys: make(map[string]bool)}
 }
 
-// WithSharedKeys returns a verifier with zero counts that shares the cached keys.
-func (s *ResponseVerifier) WithSharedKeys() *ResponseVerifier {
-	return &ResponseVerifier{dirs: s.dirs, now: s.now, keys: make(map[string]bool)}
+// WithClient returns a verifier with zero counts that shares the cached keys and has its own client.
+func (s *ResponseVerifier) WithClient(client *http.Client) *ResponseVerifier {
+	return &ResponseVerifier{dirs: &directories{fetch.NoRedirects(client), patience, s.dirs.directoryCache}, now: s.now, keys: make(map[string]bool)}
 }
 
 // VerifyError reports an invalid signature of a response. It wraps [millrace.ErrInvalid].
@@ -64,28 +68,28 @@ func (e *VerifyError) Error() string { return e.URL + ": invalid signature: " + 
 // Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
-// Check verifies the signature of a response before its body is read. The reader of the body must
-// compare it with Content-Digest and, on a mismatch, call broken unless it is nil. The error is a
-// [*VerifyError] if the response differs from what the site signed. It is nil for a response
-// without a signature, and for a signature whose key cannot be fetched.
-func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error) {
+// Check verifies the signature of a response whose body has been read. digest is the error of a body
+// that does not match Content-Digest, or nil. Check returns a [*VerifyError] if the response differs
+// from what the site signed. It returns digest for a response without a signature, and for a
+// signature whose key cannot be fetched.
+func (s *ResponseVerifier) Check(resp *http.Response, digest error) error {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
-		return nil, nil
+		return digest
 	}
 	url := resp.Request.URL.Redacted()
 	of, err := stampOf(resp.Header)
 	switch {
 	case err != nil:
-		return nil, s.fail(url, err)
+		return s.fail(url, err)
 	case of == nil:
 		s.add(func(c *VerifyCounts) { c.Unsigned++ })
-		return nil, nil
+		return digest
 	}
 	u := resp.Request.URL
 	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
 	if err != nil {
 		s.add(func(c *VerifyCounts) { c.Unverified++ })
-		return nil, nil //nolint:nilerr // an unknown key does not show that the bytes are wrong
+		return digest // an unknown key does not show that the bytes are wrong
 	}
 	now := s.now()
 	switch {
@@ -98,17 +102,17 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	default:
 		err = of.verify(&message{status: resp.StatusCode, field: resp.Header, req: requestMessage(resp.Request, "")}, key)
 	}
+	if err == nil {
+		err = digest
+	}
 	if err != nil {
-		return nil, s.fail(url, err)
+		return s.fail(url, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count.Verified++
 	s.keys[of.keyID] = true
-	return func() {
-		s.add(func(c *VerifyCounts) { c.Verified-- })
-		_ = s.fail(url, fmt.Errorf("%w: the body does not match Content-Digest", millrace.ErrInvalid))
-	}, nil
+	return nil
 }
 
 // stampOf returns the signature of a response's content, or nil if none.
