@@ -429,7 +429,7 @@ func TestInsideStaysInside(t *testing.T) {
 
 func TestTimeAndTurns(t *testing.T) {
 	waits := make(chan struct{})
-	c := connect(t, New(slow{mills(t), waits}, &Options{Time: 50 * time.Millisecond, Calls: 1}), nil)
+	c := connect(t, New(slow{mills(t), waits}, &Options{Time: 2 * time.Second, Calls: 1}), nil)
 	if code, why := refused(t, c, "list_changes", map[string]any{"site": mill}); code != "timeout" {
 		t.Error(why)
 	}
