@@ -48,12 +48,12 @@ func (f *storedArtifact) name() string { return f.stored().name() }
 // artifactSuffix distinguishes these artifacts from chunks and nodes.
 const artifactSuffix = "-file"
 
-// foreignWithdrawn is the time for which the paths of artifacts of another configuration return
-// 410. Clients may use lists that name them for that long.
+// foreignWithdrawn is how long the paths of another configuration's artifacts return 410. Clients
+// may use lists that name these artifacts for that long.
 const foreignWithdrawn = 31 * 24 * time.Hour
 
-// makeArtifacts adds the artifacts of the protocols to m. It withdraws those of a foreign prev,
-// because other options result in other artifacts.
+// makeArtifacts adds the artifacts of the protocols to m. It withdraws the artifacts of a
+// foreign prev, because different options produce different artifacts.
 func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
 	now := s.time(view)
 	if prev != nil {
@@ -103,8 +103,8 @@ func (s *Server) time(view millrace.View) time.Time {
 	return now
 }
 
-// plainArtifacts returns the artifacts without a coding by their validators, which all
-// codings of an artifact share.
+// plainArtifacts maps validators to the artifacts without a coding. All codings of an artifact
+// share its validator.
 func (m *manifest) plainArtifacts() map[string]*storedArtifact {
 	plain := make(map[string]*storedArtifact)
 	for i := range m.Artifacts {
@@ -264,8 +264,8 @@ type artifactSet struct {
 	prev, m *manifest
 }
 
-// storedArtifacts returns those artifacts of a protocol whose bytes the store has, from prev and
-// from unpublished deferred work. It does not check artifacts that the manifest there names.
+// storedArtifacts returns the artifacts of a protocol, from prev and from unpublished deferred work,
+// whose bytes the store has. It assumes that the store has the artifacts of there, which may be nil.
 func (s *Server) storedArtifacts(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
@@ -345,7 +345,7 @@ func (m *manifest) withdraw(path string, gone withdrawn) {
 }
 
 // errGone is the response for a withdrawn artifact.
-var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn; read the list that named it again"}
+var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn; fetch a new copy of the list that named it"}
 
 // Put implements [millrace.ArtifactSet].
 func (s *artifactSet) Put(ctx context.Context, d *millrace.Document) error {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// grace is the time for which the artifacts of a superseded edition are kept after the last
-	// response with them has ended.
+	// response that uses them has ended.
 	grace = time.Minute
 	// unknownFor is the time for which artifacts that no edition has named are kept, in multiples of
 	// the grace period. The edition for which they are made may take long to build.
@@ -27,9 +27,9 @@ const (
 	renewals = 5
 )
 
-// superseded is the time from which an artifact is not needed, as far as the process knows, and its
-// modification time since then. Another process that needs the artifact changes that time. Comparing
-// it is independent of clocks.
+// superseded is the time at which this process stopped needing an artifact, and the artifact's
+// modification time then. Another process that needs the artifact changes its modification time.
+// Comparing modification times does not depend on clocks.
 type superseded struct {
 	since    time.Time
 	modified time.Time
@@ -261,8 +261,8 @@ func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 }
 
 // renewSuperseded renews the artifacts of superseded editions that responses in progress still need,
-// until the context ends. It renews the artifacts of the current edition, too, if that may be
-// superseded because the process cannot read the store.
+// until the context ends. If the process cannot read the store, it also renews the artifacts
+// of the current edition, because another edition may have superseded that one.
 func (s *Server) renewSuperseded(ctx context.Context) {
 	ticker := time.NewTicker(max(s.grace/renewals, time.Millisecond))
 	defer ticker.Stop()

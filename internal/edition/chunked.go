@@ -286,8 +286,8 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 type content interface {
 	// write writes n bytes from an offset.
 	write(ctx context.Context, w io.Writer, from, n int64) error
-	// digest returns the Content-Digest, or "" if it is not computed yet. It returns
-	// the error of err.
+	// digest returns the Content-Digest, or "" if it is not computed yet. If err returns an
+	// error, digest returns it, too.
 	digest(ctx context.Context) (string, error)
 	// known returns the digest if it has been computed, or "".
 	known() string
@@ -301,7 +301,7 @@ type loss struct {
 	name   atomic.Pointer[string]
 }
 
-// fail schedules the rebuilding of an unreadable artifact, and returns the error of the
+// fail schedules the rebuilding of an unreadable artifact, and returns the error for the
 // response.
 func (l *loss) fail(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {

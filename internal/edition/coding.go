@@ -79,7 +79,7 @@ func negotiate(fields []string, offer codingSet) coding {
 			best, most = c, weight
 		}
 	}
-	// An identity that is not listed is acceptable with the lowest weight.
+	// If identity is not listed, it is acceptable with the lowest weight.
 	if weights[identity] > most {
 		return identity
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Artifacts of the whole site, brotli of chunked documents, and digests of long ones take too long
-// for a publication. The server builds them later, for the current edition, and publishes the
+// Artifacts of the whole site, brotli of chunked documents, and digests of long documents take too
+// long for a publication. The server builds them later, for the current edition, and publishes the
 // results with the next edition.
 
 // done contains the results of deferred work that are not published yet.
@@ -128,7 +128,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			if !ok {
 				continue
 			}
-			made := s.made() // read this before the current edition, which contains all other results
+			made := s.made() // before reading the current edition, which contains all other results
 			ed = s.current.Load()
 			set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {

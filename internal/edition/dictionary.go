@@ -386,8 +386,8 @@ func (s *Server) loadVersion(ctx context.Context, name string) (*version, error)
 	return v, nil
 }
 
-// rep returns the representation of a version without coding. The server does not rebuild lost
-// bytes of it.
+// rep returns the representation of a version without coding. If its bytes are
+// lost, the server does not rebuild them.
 func (v *version) rep(s *Server) (*rep, error) {
 	old := &Server{artifacts: s.artifacts, cache: s.cache}
 	if v.Chunks != nil {

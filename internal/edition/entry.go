@@ -193,7 +193,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch f := (field{name, value}); {
 		case unique[name]:
 			e.own = append(e.own, f)
-		case validating[name], strings.HasPrefix(name, "X-"): // these are fields in which protocols describe the server
+		case validating[name], strings.HasPrefix(name, "X-"): // protocols describe the server in X- fields
 			e.shape.all = append(e.shape.all, f)
 		default:
 			e.shape.full = append(e.shape.full, f)
@@ -370,8 +370,8 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	}
 	real := c
 	if e.sharedETag && len(body) < plainBelow {
-		// The coding is part of the validator of other documents, and a 304 must have the
-		// validator without rendering the body.
+		// Other documents keep the coding, because it is part of their validators, which a 304
+		// must have without rendering the body.
 		real = identity
 	}
 	coded, err := enc.encode(real, body)

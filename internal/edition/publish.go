@@ -77,7 +77,7 @@ func (s *Server) hasPublished(ctx context.Context) (bool, error) {
 // next edition can be based.
 //
 // ErrNotFound: this generation of the publication has no edition; the manifest is that of the
-// generation that it was forked from. ErrConflict: an artifact is missing. errForeign: another
+// generation from which this one was forked. ErrConflict: an artifact is missing. errForeign: another
 // configuration built the edition; the manifest is that of the current edition, if any.
 func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
@@ -103,7 +103,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 	if ed := s.current.Load(); errors.Is(err, errForeign) && ed != nil && ed.View.Site().Epoch == view.Site().Epoch {
 		m = ed.manifest
 	}
-	if err != nil { // the manifest is damaged and must be built again
+	if err != nil { // the manifest is damaged or foreign, and must be built again
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	switch err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); {
@@ -113,7 +113,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		s.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
-	s.publishedCursor = "" // another process knows the cursor
+	s.publishedCursor = "" // unknown, because another process published the edition
 	s.oldestChange.Store(nil)
 	return stored.Number, m, s.put(view, m, stored.Number, false)
 }
@@ -236,8 +236,8 @@ func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error)
 	return at, nil
 }
 
-// advance updates the publication from the site and publishes it. more reports that it
-// took only a part of the changes.
+// advance updates the publication from the site and publishes it. more reports that
+// the publication lacks a part of the changes.
 func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
 	at, err := s.siteCursor(ctx) // must be called before refresh, which may miss later changes
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *Server) Run(ctx context.Context) {
 			took := time.Since(start)
 			pause := max(minInterval, intervalPerWork*min(spent, took)) - took
 			if !did.acquired && errors.Is(err, millrace.ErrConflict) {
-				s.log.DebugContext(ctx, "another process builds the edition")
+				s.log.DebugContext(ctx, "another process is building the edition")
 				s.Changed() // that edition may not have all changes
 				pause, err = checkEvery, nil
 			}

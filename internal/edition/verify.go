@@ -167,8 +167,8 @@ func (s *Server) hashContent(ctx context.Context, sum hash.Hash, name string) er
 	return nil
 }
 
-// verifyPair decodes a document that is coded against a dictionary, if the store has that. id
-// begins with the ID of the dictionary.
+// verifyPair decodes a document that is coded against a dictionary, if the store has the dictionary.
+// id begins with the ID of the dictionary.
 func (s *Server) verifyPair(ctx context.Context, name, id string) error {
 	of, _, _ := strings.Cut(id, "-")
 	raw, err := hex.DecodeString(of)
