@@ -48,9 +48,9 @@ type Options struct {
 	Delay time.Duration
 	// Concurrency limits the requests in flight to one host name. If zero, 16. A request is in
 	// flight until its body is read to the end or closed. The limit for all hosts together is
-	// 256. With SharedQueues, it limits the requests of this client to all hosts together, gaps
-	// apply to them together, and they begin with the header of a response; if zero, only the limits
-	// of SharedQueues apply.
+	// 256. With SharedQueues, Concurrency limits the requests of this client to all hosts together.
+	// Gaps then also apply to all hosts together, and begin with the header of a response. If zero,
+	// only the limits of SharedQueues apply.
 	Concurrency int
 	// Gap returns the minimum time between the starts of two requests to one host name, also with
 	// SharedQueues. A longer time of Delay or robots.txt takes precedence. With SharedQueues, Gap is
@@ -234,9 +234,9 @@ func (c *Client) CloseIdleConnections() {
 // Reading it fails with a [*BodyError] if it is too long, too slow or incomplete. A response that
 // is coded against a dictionary is returned decoded and verified.
 //
-// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched, [millrace.ErrForbidden] with
-// an [*AddressError] for a refused address or with a [*RobotsError] for a disallowed URL, and
-// [millrace.ErrUnavailable] for network failures and a robots.txt that cannot be fetched. A
+// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched, and [millrace.ErrUnavailable]
+// for network failures and a robots.txt that cannot be fetched. They are [millrace.ErrForbidden]
+// with an [*AddressError] for a refused address, or with a [*RobotsError] for a disallowed URL. A
 // canceled context returns its own error.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	err := checkURL(req.URL)

@@ -70,9 +70,9 @@ func outcomeOf(code int) outcome {
 // of the next request. After many failures, the host is paused: requests fail at once, except for
 // an occasional probe that tests the host.
 //
-// A wave consists of the failures of requests that began before the first of them failed, because
-// the number of parallel failures does not show how long a host has been down. Nor does the
-// repetition of a failed request start a wave, since that request itself may cause the failures.
+// A wave consists of the failures of requests that began before the first of them failed. The
+// number of parallel failures does not show how long a host has been down. Repeating a failed
+// request does not start a wave, since that request itself may cause the failures.
 type health struct {
 	failures, waves int           // number in a row
 	failed          time.Time     // start of the last wave

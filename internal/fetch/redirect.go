@@ -48,8 +48,8 @@ func NoRedirects(client *http.Client) *http.Client {
 }
 
 // RedirectTarget returns the URL that a response redirects to (RFC 9110, section 15.4). It returns
-// nil if resp is not a 301, 302, 303, 307 or 308 with a Location. For a redirect that a client that
-// follows redirects would refuse, such as one from https to http, the error is a [*RedirectError].
+// nil if resp is not a 301, 302, 303, 307 or 308 with a Location. If [Client.HTTP] would not follow
+// the redirect, such as one from https to http, the error is a [*RedirectError].
 func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -110,8 +110,8 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 			return refuse("redirect-loop", "redirect loop")
 		}
 	}
-	// After a redirect to another origin, no further request contains the key, because that origin
-	// chooses the next targets, even one on the first origin.
+	// After a redirect to another origin, no further request contains the key, not even one to the
+	// first origin, because the other origin has chosen the target.
 	if away {
 		for _, k := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
 			req.Header.Del(k)

@@ -273,8 +273,8 @@ func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e ro
 	if e.rec == nil {
 		if rec := c.loadRobots(ctx, key); rec != nil {
 			e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
-			// Do not use a record from the future, which was stored while the clock was wrong, nor
-			// a record that disallows the first requested URL, because the file may have changed.
+			// Do not use a record from the future, because the clock was wrong when it was stored. Nor use
+			// one that disallows the first requested URL, because the file may have changed.
 			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge && e.robots.Allowed(u.RequestURI()) {
 				e.due, e.err = now.Add(robotsAge-age), nil
 				return e.robots, nil
@@ -338,6 +338,6 @@ func (c *Client) saveRobots(ctx context.Context, key string, rec *robotsRecord) 
 		err = c.robotsStore.Save(ctx, key, data)
 	}
 	if err != nil {
-		c.log.WarnContext(ctx, "store robots.txt failed", "origin", key, "err", err)
+		c.log.WarnContext(ctx, "could not save robots.txt", "origin", key, "err", err)
 	}
 }
