@@ -12,17 +12,18 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// PagePath is the path, below the endpoint base, to which a web server alongside sends a request
-// to find out whether millrace or the site answers a request. It sends the header of that request,
-// and
+// PagePath is a path below the endpoint base. For each request, a web server alongside requests this
+// path to find out whether millrace or the site answers. It sends the header of the original
+// request, and
 //
-//	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the request
+//	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the original request
 //
 // The response is one of
 //
 //	403 with Millrace-Answer   millrace answers the request: a document, Markdown by
 //	                           negotiation, or a refusal; pass it on
-//	204                        the site answers the request; the web server adds the fields of this response, and Millrace-Elements before the end of the head
+//	204                        the site answers the request; add the fields of this response to
+//	                           the page, and Millrace-Elements before the end of its head
 //
 // With the query "caddy", 404 replaces 204, because Caddy's forward_auth hides the header of a 204.
 const PagePath = "/.millrace/page"
@@ -36,7 +37,7 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	if from := access.ParseAddress(r.RemoteAddr); !from.IsLoopback() && !g.guard.Trusted(from) {
 		return false, nil
 	}
-	w.Unrecorded, w.silent = true, true // if the web server passes the request on, it is recorded then
+	w.Unrecorded, w.silent = true, true // the request is recorded when the web server passes it on
 	u, err := url.ParseRequestURI(r.Header.Get("X-Forwarded-Uri"))
 	if err != nil || !strings.HasPrefix(u.Path, "/") || proxy.IsRead(r) {
 		reply.Text(w, r, http.StatusNoContent, "")

@@ -27,7 +27,7 @@ type response struct {
 	r *http.Request // the request as received
 	// inner is r with its path relative to the endpoint base, or nil if r is outside of it.
 	inner *http.Request
-	// edition is the edition in which the document was searched. If nil, none is published yet.
+	// edition is the edition in which the document was looked up. If nil, none is published yet.
 	edition *edition.Edition
 }
 

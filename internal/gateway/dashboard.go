@@ -24,12 +24,12 @@ func mount(at string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("dashboard: %w", err)
 	case !strings.HasPrefix(at, "/") || p == "" || path.Clean(p) != p || strings.ContainsAny(at, "?#"):
-		return "", fmt.Errorf("dashboard at %q: %w: use a path such as /dashboard", at, millrace.ErrInvalid)
+		return "", fmt.Errorf("dashboard at %q: %w; use a path such as /dashboard", at, millrace.ErrInvalid)
 	}
 	// The path must be literal, because links and cookies contain it, and snippets for web servers
 	// use it in a pattern.
 	if i := strings.IndexFunc(at, special); i >= 0 {
-		return "", fmt.Errorf("dashboard at %q: %w: use only letters, digits and -._~", at, millrace.ErrInvalid)
+		return "", fmt.Errorf("dashboard at %q: %w; use only letters, digits and -._~", at, millrace.ErrInvalid)
 	}
 	for _, taken := range []string{"/healthz", "/readyz", metricsPath, sites.RobotsPath, "/.well-known"} {
 		if p == taken || strings.HasPrefix(p, taken+"/") {
@@ -89,8 +89,8 @@ func (g *Gateway) HiddenPath(ctx context.Context) (string, error) {
 	in, ok := strings.CutPrefix(g.mount, g.base)
 	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.EndpointBase) {
 		last := len(in) - 1
-		// Check the first URLs at or after the path itself, the path with "/", and all paths below
-		// it.
+		// Check the first URL at or after the path, and the first one at or after the path with "/",
+		// which may be below the path.
 		for _, before := range []string{in[:last] + string(in[last]-1), in + "."} {
 			for page, err := range ed.View.Scan(ctx, millrace.Scan{After: canon.Absolute(site.Base, before+"\x7f"), Limit: 1}) {
 				if err != nil {

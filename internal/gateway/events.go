@@ -202,7 +202,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 		e.Received = -1 // the client would also have received the HTML uncompressed
 	}
 	if of.Continuation {
-		e.HTML = -1 // the first part has counted the page
+		e.HTML = -1 // the page was counted with its first part
 	}
 	notModified := e.Status == http.StatusNotModified // the client has the current version
 	if (e.Status == http.StatusOK || notModified) && r.Method != http.MethodHead || of.Search {

@@ -51,9 +51,9 @@ type Options struct {
 	// Update implements [millrace.Live]. If nil, single pages cannot be updated.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
-	// Service handles requests before the protocols do. It may be nil. ServiceGuarded reports that it
-	// needs a key with the scope read. ServiceName is its protocol, such as "mcp", and its path.
-	// ServiceVersion is its version.
+	// Service handles requests before the protocols do. It may be nil. ServiceGuarded reports that
+	// the service needs a key with the scope read. ServiceName is the protocol of the service, such
+	// as "mcp", and its path. ServiceVersion is its version.
 	Service        millrace.Handler
 	ServiceGuarded bool
 	ServiceName    string

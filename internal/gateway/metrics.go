@@ -264,8 +264,8 @@ var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Rea
 // near reports whether a request comes from this machine, a private network or a network that may
 // read the metrics.
 //
-// Requests through untrusted proxies are never near, because the client is unknown. HTTP/1.0
-// indicates a proxy that adds no header fields. Nor are requests from scripts of web pages.
+// Requests through untrusted proxies are never near, because the client is unknown; HTTP/1.0
+// indicates a proxy that adds no header fields. Requests from scripts are never near either.
 func (w *response) near() bool {
 	r := w.r
 	if !r.ProtoAtLeast(1, 1) || r.Header["Origin"] != nil || r.Header["Sec-Fetch-Mode"] != nil && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
