@@ -66,7 +66,7 @@ func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 		site.Coefficients = savings.Default()
 	}
 	if !strings.HasPrefix(d.path, "/") {
-		return nil, fmt.Errorf("dashboard: path %q: %w: use a path such as /dashboard", o.Path, millrace.ErrInvalid)
+		return nil, fmt.Errorf("dashboard: path %q: %w; use a path such as /dashboard", o.Path, millrace.ErrInvalid)
 	}
 	var err error
 	if d.password, err = readPassword(o.Password); err != nil {

@@ -15,7 +15,7 @@ const maxLatestHours = 16
 
 // latest returns the newest events that match q, up to its limit, or fewer if they are spread over
 // more than maxLatestHours. Matching events may be rare, so latest reads only hours with sums for
-// which takes returns true.
+// which matches returns true.
 func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery, matches func(*store.Sum) bool) ([]store.Event, error) {
 	q.Newest = true
 	var out []store.Event
@@ -48,7 +48,7 @@ func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery,
 	return newestFirst(out), nil
 }
 
-// periods returns the start and length of the periods with sums for which takes returns true:
+// periods returns the start and length of the periods with sums for which matches returns true:
 // hours, or days where hourly sums no longer exist.
 func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, matches func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
 	out := map[time.Time]time.Duration{}

@@ -42,8 +42,8 @@ type session struct {
 	Message  *message  `json:"message,omitempty"` // for the next page
 }
 
-// attempts are the login attempts. Refused attempts do not count, so that only few clients can have
-// attempts that count.
+// attempts are the login attempts. Refused attempts do not count, so the limit of all unknown clients
+// also bounds the number of entries in Clients.
 type attempts struct {
 	All     bucket                     `json:"all"`     // limit of all unknown clients together
 	Clients map[netip.Prefix]bucket    `json:"clients"` // one bucket per client, except full ones
@@ -131,7 +131,7 @@ func (d *Sessions) find(ctx context.Context, id, hash string, now time.Time) (*s
 	return s, err
 }
 
-// change changes a stored session, unless it has ended meanwhile.
+// change applies f to a stored session, unless the session has ended meanwhile.
 func (d *Sessions) change(ctx context.Context, s *session, f func(s *session)) error {
 	return d.sessions.Update(ctx, func(all *map[string]*session) error {
 		if is := (*all)[s.ID]; is != nil {

@@ -44,8 +44,8 @@ type SiteOptions struct {
 	Off         []Off               // protocols that are off
 	Access      *AccessSettings     // nil = unknown
 
-	// LastScan returns the last scan of the source, or nil. Without a scan by this process, it has
-	// only the pages that an earlier one skipped.
+	// LastScan returns the last scan of the source, or nil. Before the first scan of this process,
+	// the result has only the pages that an earlier process skipped.
 	LastScan func(context.Context) (*SourceScan, error)
 	// Replicas returns the processes that serve the site; it may be nil.
 	Replicas func(context.Context) ([]replica.Process, error)
