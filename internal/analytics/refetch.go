@@ -72,8 +72,8 @@ func refetches(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	}
 	return finish(found, Refetches, func(k who, u *Unusual) bool {
 		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
-		u.Summary = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than necessary; most often %s, %d times.",
-			named(u.Bot), counted(u.Reference, "document"), u.Requests, u.Path, most[k])
+		u.Summary = fmt.Sprintf("%s has fetched %s in full, %d times more than necessary; most often %s, %d times.",
+			named(u.Bot), counted(u.Reference, "unchanged document"), u.Requests, u.Path, most[k])
 		u.Advice = "Conditional requests would get a 304 without a body. Tell the operator of the bot, or limit its rate."
 		u.Flag = slower(u.Bot)
 		return true

@@ -50,10 +50,10 @@ type Saved struct {
 	ZeroFetch ZeroFetch `json:"zero_fetch"` // pages that bots did not have to request, because a list had not changed for them
 }
 
-// ZeroFetch estimates the requests that lists made unnecessary: the pages named in the lists that
-// a machine fetched in a day, each once, minus the pages that it then fetched that day, by the
-// protocol of the list or as HTML. It is never below 0 and not part of the other figures. It is an
-// upper bound, because it also counts machines that read a list for the first time.
+// ZeroFetch estimates the requests that lists made unnecessary. It counts each page in the lists
+// that a machine fetched in a day, minus the pages that the machine fetched that day by the protocol
+// of the list or as HTML. It is never below 0 and not part of the other figures. It is an upper
+// bound, because it also counts machines that read a list for the first time.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
 	Bytes  float64       `json:"bytes"`  // bytes that their HTML would have taken

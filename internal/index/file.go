@@ -140,9 +140,9 @@ func (x *Index) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// rebuild replaces a damaged file with an empty one. If another file has already replaced it, or
-// the file was only inaccessible, rebuild opens that file. If rebuild fails, the index stays
-// broken.
+// rebuild replaces a damaged file with an empty one. If another process has already replaced the
+// file, or the file was only inaccessible, rebuild opens the existing file. If rebuild fails, the
+// index stays broken.
 func (x *Index) rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -152,7 +152,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	x.broken.Store(true)
 	made := x.file
 	if x.db != nil {
-		_ = x.disconnect() // the content is not needed, so its errors do not matter
+		_ = x.disconnect() // ignore errors, because the content is not needed
 	}
 	err := x.open(ctx)
 	if err == nil && x.file == made && !x.another.Load() {

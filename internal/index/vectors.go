@@ -68,8 +68,8 @@ func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	return last.model, nil
 }
 
-// fold adds the vector of a new passage by the fitted model in use. Vectors of an embedder's model
-// are added by Fit.
+// fold adds the vector of a new passage, computed by the fitted model in use. Fit adds the vectors of
+// an embedder's model.
 func (w *work) fold(x *search.Indexer, id int64, t search.Text) error {
 	if w.model == 0 {
 		return nil
