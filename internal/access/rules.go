@@ -100,8 +100,8 @@ func byPolicy(p *millrace.Policy) []Rule {
 	return out
 }
 
-// newBotRules compiles rules. If nil, all bots are allowed. Rules cannot allow requests that the
-// policy refuses, except for bots that the policy names. number is the number of the first quota.
+// newBotRules compiles rules. It returns nil if all bots are allowed. Rules cannot allow requests that
+// the policy refuses, except for bots that the policy names. number is that of the first quota.
 func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {

@@ -1,4 +1,4 @@
-// Package config reads millrace.yaml, edits its lists and keeps the rest unchanged, and
+// Package config reads millrace.yaml, edits its lists and policy without changing the rest, and
 // shows values without their secrets.
 package config
 

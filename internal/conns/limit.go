@@ -149,8 +149,8 @@ func (l *limited) free(err error) {
 // victim returns the connection that a new connection from an address replaces, or nil. It takes
 // the first state in which a connection can be replaced, and in that state the oldest connection
 // of the address with the most. An address loses an active connection only to an address with at
-// least two fewer. Proxies lose no active connection, and others only if no address has two in
-// that state. If the table is not full, the victim is a fresh connection that waits for bytes. The
+// least two fewer. Proxies lose no active connection, and another one only if no address has two in
+// its state. If the table is not full, the victim is a fresh connection that waits for bytes. The
 // caller holds the lock.
 func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 	most, last := 0, active

@@ -184,8 +184,7 @@ func (o *output) same(name string, b []byte) (bool, error) {
 }
 
 // finish removes files of earlier exports with the same extension, except those of sites for which
-// keep returns true.
-// Then it makes the journal the manifest.
+// keep returns true. Then it makes the journal the manifest.
 func (o *output) finish(keep func(site string) bool) error {
 	if err := o.commitFiles(); err != nil {
 		return err

@@ -74,8 +74,8 @@ func BeginPartial(ctx context.Context, st store.State, site store.Site, name str
 // Retire makes the source from the primary source of a site, after from has read the whole site.
 // It deletes pages that only the other sources list. It also deletes the versions that the other
 // sources have stored. Otherwise, if such a source were used again, it would not get the links of
-// unmodified pages. If Retire would delete a fifth of the pages or more, it does so only when the
-// next call confirms it, and until then returns their number as unconfirmed.
+// unmodified pages. If a fifth of the pages or more would be deleted, Retire deletes them only when
+// the next call confirms it. Until then, Retire returns their number as unconfirmed.
 func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, unconfirmed int, err error) {
 	for _, other := range others {
 		if other == from {

@@ -39,7 +39,7 @@ func (m Robots) Save(ctx context.Context, origin string, record []byte) error {
 		err = m.Swap(ctx, origin, robotsKey, old, record)
 	}
 	if errors.Is(err, millrace.ErrConflict) {
-		return nil // another process has just saved its own
+		return nil // another process has just saved its own record
 	}
 	return err
 }
