@@ -292,7 +292,7 @@ func fleetGroupCases() []testCase {
 			visit(c, "other.example", "192.0.2.9", "group-busy")
 			f.pass(3 * time.Second)
 			other := visit(c, "other.example", "192.0.2.9", "")
-			leave(0, alone) // which another turn has now
+			leave(0, alone) // must not end the visit of the other turn
 			visit(a, "other.example", "192.0.2.9", "group-busy")
 			f.enlistHosts("d")
 			d := f.lease("one", 3, siteURL("d"))[0]

@@ -42,7 +42,7 @@ func lifeCases() []testCase {
 			f.apply(put(article("/a", "edited")), gone("/b"))
 			f.head()
 			f.pass(time.Hour)
-			old, _ := f.published(f.pub) // used just before the next publication
+			old, _ := f.published(f.pub) // opened just before the next publication
 			before := f.everything(old, "/a")
 			f.publish(f.pub)
 			f.pass(time.Second)
@@ -183,7 +183,7 @@ func (f *fixture) everything(v millrace.View, path string) map[string]any {
 	return all
 }
 
-// checkGone checks that a compacted view returns ErrConflict, and not less than before.
+// checkGone checks that each method of a compacted view returns ErrConflict or its result in before.
 func (f *fixture) checkGone(v millrace.View, path string, before map[string]any) {
 	f.Helper()
 	for what, says := range f.everything(v, path) {

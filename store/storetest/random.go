@@ -70,7 +70,7 @@ func (m *model) remove(from, ref string) {
 	}
 }
 
-// drop removes a name of a page. except is the page in the batch.
+// drop updates the model after a page has lost a name. The name except keeps its original.
 func (m *model) drop(from, id, except string) {
 	left := false
 	for ref, claimed := range m.names[from] {
