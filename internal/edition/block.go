@@ -6,7 +6,7 @@ package edition
 type block struct {
 	free []byte // the unused part
 	live int    // total size in bytes of its bodies that are in the cache
-	reps []*rep // representations with bodies in the block. If nil, it is dropped from the cache.
+	reps []*rep // representations with bodies in the block. If nil, the block is no longer in the cache.
 }
 
 const (

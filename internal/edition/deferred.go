@@ -22,8 +22,8 @@ type done struct {
 	brotli    map[string]coded // by chunked.etag of the documents
 }
 
-// pausePerWork is the length of the pause after a job, in multiples of the processor time that the
-// process used meanwhile.
+// pausePerWork is the minimum time between the starts of two jobs, in multiples of the processor
+// time that the process uses during the first one.
 const pausePerWork = 10
 
 // wake makes Run check for deferred work. wake does not block.

@@ -77,8 +77,9 @@ func (s *Server) hasPublished(ctx context.Context) (bool, error) {
 // next edition can be based.
 //
 // ErrNotFound: this generation of the publication has no edition; the manifest is that of the
-// generation from which this one was forked. ErrConflict: an artifact is missing. errForeign: another
-// configuration built the edition; the manifest is that of the current edition, if any.
+// generation from which this one was forked. ErrConflict: the manifest is damaged, or an artifact
+// is missing. errForeign: another configuration built the edition; the manifest is that of the
+// current edition, if any.
 func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && s.from.Reopen != nil {
@@ -231,7 +232,7 @@ func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error)
 		if err == nil && c.Kind != millrace.KindCheckpoint {
 			s.oldestChange.Store(&c.Time)
 		}
-		break // the entries were compacted, so the time is unknown
+		break // only the first change matters; if it was compacted, the time is unknown
 	}
 	return at, nil
 }
