@@ -81,7 +81,7 @@ func (c *Config) Show(flag string, value any, from string) Value {
 
 // withoutSecrets returns a value without its secrets. It hides keys completely. From a URL, it
 // removes the user and the query; from a webhook also the path; from an event target, everything
-// except the host.
+// except the kind and the origin.
 func withoutSecrets(key, placeholder, s string) string {
 	kind, raw, typed := "", s, placeholder == "KIND=URL"
 	if typed {

@@ -22,8 +22,8 @@ const (
 	averagesMaxWait = 2 * time.Minute
 )
 
-// averages returns the average figures of the site's pages, at most a few minutes old. The first
-// request waits a short time for them.
+// averages returns the last average figures of the site's pages. It starts a computation if they are
+// old. The first request waits a short time for the figures.
 func (d *Dashboard) averages(ctx context.Context) analytics.Pages {
 	pages, first, making := d.prepare(ctx)
 	y := &d.averagesCache

@@ -100,7 +100,7 @@ func readHistory(ctx context.Context, v millrace.View, from uint64, what string)
 // stopped because there are too many changes.
 func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, complete bool, err error) {
 	site := v.Site()
-	// Stop at the first later change of the page, since a page appears once.
+	// Stop at the page that changes first after to, since each page appears once.
 	end := ""
 	if to < site.Seq {
 		for c, err := range v.Changes(ctx, site.At(to)) {

@@ -156,7 +156,7 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Client, release func(), err error) {
 	release = func() {}
 	if s.Public == nil {
-		return nil, release, errors.New("this server cannot send requests to it")
+		return nil, release, errors.New("this server does not send requests to its public address")
 	}
 	if u, err := url.Parse(s.EndpointBase); err != nil || key != "" && u.Scheme != "https" && !fetch.IsLoopback(u.Hostname()) {
 		return nil, release, errors.New("content needs a key, and this address is not encrypted")
