@@ -164,8 +164,8 @@ func HasDictionary(ctx context.Context, client *http.Client, target string) bool
 }
 
 // decoded returns resp, or the response to a second request without an offer if the body of
-// resp is coded and cannot be decoded. Such a response may come from a cache, which the second
-// request bypasses.
+// resp is coded and cannot be decoded. The coded response may come from a cache, which the
+// second request bypasses.
 func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	ctx := req.Context()
 	if !repeatable(req) || !coded(resp, o) {

@@ -100,7 +100,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)
 			return
-		default: // too many are being verified; leave it unknown
+		default: // too many are being verified; leave the identity unknown
 			id.Bot = cmp.Or(id.Bot, bots.Other)
 		}
 	}

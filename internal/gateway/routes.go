@@ -215,8 +215,8 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if done, err := g.site.Serve(w, r, inner, &w.Request); done || err != nil || inner == nil || g.site.Own(inner) {
 		return done, err
 	}
-	// Without an origin, all other paths need a key, because even an error could reveal whether a
-	// document exists.
+	// Without an origin, all paths except these two need a key, because even an error could reveal
+	// whether a document exists.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {
 		if err := w.CheckKey(); err != nil {
