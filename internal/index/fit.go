@@ -21,10 +21,10 @@ const (
 func vectorID(model, passage int64) int64 { return model<<32 | passage }
 
 // Fit learns the latent vectors of words from the passages, or requests the vectors of the passages
-// from the embedder. Searches then also find passages by similarity. If less than a fifth of
-// the passages have changed since the last call, Fit does nothing, and new passages get vectors of
-// the old model. The same passages produce the same result. Searches use the previous result until
-// Fit returns. After a crash, the next Fit continues.
+// from the embedder. Searches then also find passages by similarity. Without an embedder, Fit
+// does nothing if less than a fifth of the passages have changed since the last call: new passages
+// have vectors of the old model. The same passages produce the same result. Searches use the
+// previous result until Fit returns. After a crash, the next Fit continues.
 //
 // progress receives the number of passages; it may be nil. If the index is not complete yet,
 // or the embedder does not respond, Fit returns ErrUnavailable.

@@ -41,7 +41,7 @@ type Index struct {
 	coder    zdict.Coder
 
 	mu      sync.RWMutex // held for writing while the file is opened or closed
-	db      *sql.DB      // If nil, it is closed or broken.
+	db      *sql.DB      // If nil, the index is closed or broken.
 	file    string       // identifies the open file
 	is      sqlitefile.Identity
 	closed  bool
@@ -72,9 +72,9 @@ func File(store, site string) string {
 
 // Open opens the index in a file. It creates the file and its folder if they are absent, and
 // replaces a file that is damaged or has another format. If the file is not writable, Open
-// logs the error and creates the index in a temporary folder, which Close removes. If another
-// process keeps the file locked, or the disk is full, Open returns ErrUnavailable. If o is
-// nil, Open uses the zero value.
+// creates the index in a temporary folder instead, which Close removes. If another process keeps
+// the file locked, or the disk is full, Open returns ErrUnavailable. If o is nil, Open uses the
+// zero value.
 func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if o == nil {
 		o = new(Options)

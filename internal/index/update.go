@@ -25,7 +25,7 @@ const (
 // last sorts after every URL.
 const last = "\xff"
 
-// Update brings the index up to date with a view. It does nothing if the index is newer.
+// Update brings the index up to date with a view. It does nothing if the index is as new or newer.
 // Searches continue during the update. After a crash, the next Update continues. progress receives
 // the number of pages; it may be nil. If another process keeps the file locked, or the disk is
 // full, Update returns ErrUnavailable.

@@ -41,7 +41,7 @@ func inspect(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // it was only read
+	defer func() { _ = db.Close() }() // opened only for reading
 	c, err := connect(ctx, db, "query_only = 1")
 	if err != nil {
 		return err
