@@ -185,7 +185,7 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		case err != nil && !conflict && !to.Published():
 			return err
 		default:
-			o.Logger.Warn("lost the lease to read the source; trying again", "source", o.Title, "err", err)
+			o.Logger.Warn("stopped reading the source; trying again", "source", o.Title, "err", err)
 			if conflict {
 				break // Wait tries again
 			}
