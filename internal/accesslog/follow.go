@@ -58,7 +58,7 @@ type Follower struct {
 	parser Parser
 	seen   recorded
 
-	file    *os.File // If nil, it is closed.
+	file    *os.File // If nil, no file is open.
 	at      position
 	started bool // the position is loaded
 	dirty   bool // some lines before the position may not be stored yet

@@ -81,7 +81,7 @@ const (
 	near = 10 * time.Second
 )
 
-// add adds an event. It ignores documents of pages that have their own URL.
+// add adds an event. It ignores a protocol's documents of single pages, which have their own URLs.
 func (r *recorded) add(e *store.Event) {
 	if e.Endpoint == store.EndpointFetch && e.Protocol != "web" && e.Protocol != "html" {
 		return

@@ -48,7 +48,7 @@ const (
 const NeutralName = "Mozilla/5.0 (Linux) millrace"
 
 // Exporter sends the events of a site to one receiver in the background, in order and at least
-// once. The store keeps its position. While the receiver is down, the backlog grows. Events
+// once. The store keeps the exporter's position. While the receiver is down, the backlog grows. Events
 // that the store deletes meanwhile are lost and counted.
 type Exporter struct {
 	usage    store.Usage

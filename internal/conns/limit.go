@@ -267,7 +267,7 @@ type conn struct {
 	from netip.Addr
 
 	// Position of the connection in the table, guarded by the listener's lock.
-	holder  *holder // If nil, it is closed.
+	holder  *holder // If nil, the connection is closed.
 	state   state
 	element *list.Element
 	since   time.Time // start of the state

@@ -211,7 +211,7 @@ func Kill(t testing.TB, variable, value string, after time.Duration) (last int) 
 		}
 	}
 	kill.Stop()
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // the process was killed
 	if last == 0 || stderr.Len() > 0 {
 		t.Fatalf("the process failed: %s", stderr.String())
 	}

@@ -22,7 +22,7 @@ type generations struct {
 	*model
 	rng     *rand.Rand
 	configs []store.Config
-	open    []*generation // open generations by configuration. If nil, it is not open.
+	open    []*generation // open generation of each configuration, or nil
 	known   map[string]*generation
 	last    map[string]*generation // the generation that published last, by base
 	clients map[string]*follower   // clients of the published views below a base
