@@ -53,8 +53,8 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 // plain text, Decode returns it unchanged, because some proxies decode without changing the header.
 // A body that declares no coding is never decoded. A range of a coded body (206) cannot be decoded.
 //
-// Closing the result closes the body. So does an error while reading it. Errors are [*BodyError],
-// or those of the context or of another transport unchanged.
+// Closing the result, or an error of Decode, closes the body. Errors are [*BodyError], or those of
+// the context or of another transport unchanged.
 func Decode(resp *http.Response) (io.ReadCloser, error) { return decode(resp, 0) }
 
 func decode(resp *http.Response, limit int64) (_ *content, err error) {

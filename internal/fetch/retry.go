@@ -55,7 +55,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			status := &StatusError{URL: responseURL(resp), Code: resp.StatusCode, RetryAfter: after}
 			err = status
 			if wait = max(wait, after); wait > maxRetryAfter {
-				note = fmt.Sprintf("gave up: longer than %s", maxRetryAfter)
+				note = fmt.Sprintf("gave up: Retry-After is longer than %s", maxRetryAfter)
 			}
 			_, _ = io.CopyN(io.Discard, resp.Body, drainLimit)
 			_ = resp.Body.Close()
