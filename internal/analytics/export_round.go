@@ -30,7 +30,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	var todo, last []store.Event
 	for _, ev := range events {
 		if _, failed := e.failures[ev.Number]; failed {
-			last = append(last, ev) // advance past a damaged event
+			last = append(last, ev) // after the others, because it may fail again
 		} else if !e.done[ev.Number] {
 			todo = append(todo, ev)
 		}

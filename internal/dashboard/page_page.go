@@ -129,8 +129,8 @@ func (d *Dashboard) about(ctx context.Context, name string) (millrace.View, *one
 	return v, p, nil
 }
 
-// recent finds the last requests for a page. It stops early, because the search is
-// slow on a large site.
+// recent finds the last requests for a page. It stops after two seconds, because the search is slow
+// on a large site.
 func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 	if d.site.Usage == nil {
 		return nil

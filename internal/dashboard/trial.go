@@ -138,7 +138,7 @@ func (s *SiteOptions) try(ctx context.Context, v millrace.View, page *millrace.P
 	return t, nil
 }
 
-// difference returns the difference in words.
+// difference returns the difference in words, plus one if the content differs.
 func (c *compared) difference() int {
 	n := c.Now - c.Then
 	if n < 0 {

@@ -32,7 +32,7 @@ var (
 func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
 		w.Broken = true
-		return // the client has disconnected
+		return // the response has begun, or the client has disconnected
 	}
 	if turned, ok := errors.AsType[*access.RefusedBot](err); ok {
 		g.turnAway(w, r, turned)

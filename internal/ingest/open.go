@@ -43,7 +43,7 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		}
 		ask, done := context.WithCancel(ctx)
 		if known {
-			ask, done = context.WithTimeout(ctx, quick) // the server does not respond before that
+			ask, done = context.WithTimeout(ctx, quick) // this process does not serve the site before Choose returns
 		}
 		home, err := way.Detect(ask, client, name)
 		late := ask.Err() != nil
