@@ -68,7 +68,7 @@ func (f *fixture) turn(worker, url string) store.Turn {
 	return turns[0]
 }
 
-// urls returns the URLs of turns in order.
+// urls returns the sorted URLs of turns.
 func urls(turns []store.Turn) (all []string) {
 	for _, t := range turns {
 		all = append(all, t.Site.URL)
@@ -355,7 +355,7 @@ func (f *fixture) stats(label string) store.FleetStats {
 
 func fleetOrderCases() []testCase {
 	return []testCase{
-		{"the site that is due for the longest time comes first", func(_ *testing.T, f *fixture) {
+		{"the site that has been due for the longest time comes first", func(_ *testing.T, f *fixture) {
 			for _, host := range []string{"c", "a", "b"} {
 				f.enlistHosts(host)
 				f.pass(time.Second)

@@ -54,7 +54,7 @@ func (m *fleetModel) url() string {
 
 func (m *fleetModel) duration() time.Duration { return time.Duration(m.r.IntN(100)) * time.Second }
 
-// ready orders turns, and leaves out what differs: the names of leases.
+// ready describes turns in the order of their URLs, without the names of leases, which differ.
 func ready(turns []store.Turn, next time.Time) string {
 	slices.SortFunc(turns, func(a, b store.Turn) int { return strings.Compare(a.Site.URL, b.Site.URL) })
 	var out []string
