@@ -16,8 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// ExporterOptions configure an [Exporter]. The zero value works, except for a
-// webhook.
+// ExporterOptions configure an [Exporter]. The zero value works, except for a webhook.
 type ExporterOptions struct {
 	// Name is the name of the exporter in its Lag. If empty, the name is the text of the target.
 	Name string

@@ -145,8 +145,7 @@ func isFullPage(e *store.Event) bool {
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
 }
 
-// hashed returns a keyed hash of a query with a prefix. Equal queries have equal
-// hashes.
+// hashed returns a keyed hash of a query with a prefix. Equal queries have equal hashes.
 func hashed(key []byte, query string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(query))
