@@ -97,9 +97,11 @@ func TestServeAccessLog(t *testing.T) {
 		n, _ := got()
 		return n > 0
 	})
-	time.Sleep(2 * time.Second)
-	n, _ := got()
-	requests = int(n) // without the requests before millrace followed the log
+	for n := int64(-1); n != int64(requests); time.Sleep(2 * time.Second) { // until all requests that are followed are counted
+		n = int64(requests)
+		now, _ := got()
+		requests = int(now) // without the requests before millrace followed the log
+	}
 	all()
 	counted()
 	if err := os.Rename(log, log+".1"); err != nil {

@@ -85,9 +85,7 @@ func TestDeployment(t *testing.T) {
 		}
 		time.Sleep(1500 * time.Millisecond)
 	}
-	if !strings.Contains(s.out.String(), " lost=") {
-		t.Fatalf("the loss was not logged:\n%s", s.out)
-	}
+	eventually(t, "the loss is logged", func() bool { return strings.Contains(s.out.String(), " lost=") })
 	if code, _, _ := get(t, s.url+"docs/leat/install/llm.json"); code != 200 {
 		t.Errorf("a page was deleted too early: %d\n%s", code, s.out)
 	}
