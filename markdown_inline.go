@@ -130,8 +130,8 @@ func (m *marker) span(s Span, inner []Span, after rune) {
 		if s.Type == StrongSpan {
 			mark, tag = "**", "strong"
 		}
-		// Adjacent asterisks form one delimiter run. So for a span inside this one that starts or
-		// ends with it, the outer characters are those around this span.
+		// Adjacent asterisks form one delimiter run. So an inner span that starts or ends where this
+		// span does has the same outer character there.
 		in := marker{text: m.text, cell: m.cell, prev: m.before(), inside: true}
 		in.write(inner, from, to, after)
 		if m.flanks(in.String(), after) {

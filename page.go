@@ -76,9 +76,9 @@ func (w HTMLSize) Or(old HTMLSize) HTMLSize {
 // PageKind is the kind of a page's content.
 type PageKind string
 
-// The kinds of pages. An archive only links to other pages, and no protocol publishes it: lists by
-// tag, category, author or date, search results, and paged lists. The other kinds have content of
-// their own.
+// The kinds of pages. An archive only links to other pages: a list by tag, category, author or date,
+// a paged list, or search results. No protocol publishes it. The other kinds have content of their
+// own.
 const (
 	Article       PageKind = "article"
 	Documentation PageKind = "documentation"

@@ -49,7 +49,7 @@ type Change struct {
 	Kind Kind
 	Ref
 	Page       *Page     // Put: the page; if nil, fetch it with Source.Page, unless Version is the stored version
-	New, Newer bool      // New: unknown before since; with Delete: created and deleted since. Newer: apply only if Modified is later than the stored date (SCP deltas)
+	New, Newer bool      // New: absent at the cursor; with Delete: created and deleted since then. Newer: apply only if Modified is later than the stored date (SCP deltas)
 	Time       time.Time // time of the change, if known; of a checkpoint: the time of the oldest state that the stream has reported
 	Checkpoint *Checkpoint
 }

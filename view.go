@@ -41,7 +41,7 @@ type View interface {
 type Site struct {
 	Base         string         // base of the C-URLs: absolute, ends with "/"
 	EndpointBase string         // base of the protocol documents: absolute, ends with "/"
-	Home         string         // identity of the home page: "/", or the page to which "/" redirects. If empty, it is not visible.
+	Home         string         // identity of the home page: "/", or the page to which "/" redirects. If empty, there is no visible home page.
 	Title        string         // title from the source, else the title of the home page, else the host
 	Language     string         // language of the home page, or "" if unknown
 	Epoch        string         // random name of the view's log
@@ -192,9 +192,9 @@ type Document struct {
 	// piece is rewritten only if it has changed. If several documents of a publisher have the same
 	// Parts, they are one document under several paths.
 	Parts *Parts
-	// PartsKeyed contains the bytes for requests with a key of ScopeRead. If nil, the same for all
-	// requests. If set, both forms vary by Authorization, and shared caches do not store this one.
-	// A request with an invalid key gets neither.
+	// PartsKeyed contains the bytes for requests with a key of ScopeRead. If nil, they get Parts. If
+	// set, both forms vary by Authorization, and shared caches do not store the form for keys. A
+	// request with an invalid key gets neither.
 	PartsKeyed *Parts
 }
 

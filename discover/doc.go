@@ -7,9 +7,9 @@
 // # Probing
 //
 // [Probe] fetches robots.txt and the root. Each protocol then probes the URLs that its
-// specification defines. Finally, Probe fetches the documents about the use of the content. It
-// estimates the cost of reading the HTML pages from the sitemaps (some of those in an index) and
-// from three pages. A site without protocols takes about ten requests, and a site with five
+// specification defines. Finally, Probe fetches the documents about the use of the content.
+// From the sitemaps (some of those in an index) and three pages, it estimates the cost of reading
+// the HTML pages. A site without protocols takes about ten requests, and a site with five
 // protocols about twenty-five. The protocols share a cache, so Probe fetches nothing twice. Limits
 // on requests, bytes and time protect it from every server.
 //

@@ -89,8 +89,8 @@ func sitemapsText(n float64) string {
 	return number(int64(math.Round(n))) + " sitemaps"
 }
 
-// aliases returns the origins at which the site's URLs may be: its own with http and with https,
-// and the origin that its root declares.
+// aliases returns the origins that the site's URLs may have: the site's own, with http and with
+// https, and the one that its root declares.
 func (l *prober) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
 	out := []string{"https://" + host, "http://" + host}

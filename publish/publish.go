@@ -79,7 +79,7 @@ type Options struct {
 	// Also lists protocols to publish that are off by default, because their specification is not
 	// final: "tct-03".
 	Also []string
-	// Contact is the published URL or e-mail address for operators of machines. If empty, none
+	// Contact is the published URL or e-mail address for operators of bots. If empty, none
 	// is published.
 	Contact string
 
@@ -284,8 +284,8 @@ func (s *Server) Ready(ctx context.Context) error {
 }
 
 // WriteMetrics writes metrics in the text format of Prometheus: counts of requests, and the state
-// of the edition and of its source. Without Options.Next, the server also sends them to clients in
-// private networks at /metrics.
+// of the edition and of its source. Without Options.Next, the server also serves them at /metrics to
+// clients in private networks.
 func (s *Server) WriteMetrics(w io.Writer) error { return s.server.Now().Gateway.WriteMetrics(w) }
 
 // Changed reports that the pages with the given URLs are new, changed or deleted. The server
