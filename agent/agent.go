@@ -127,7 +127,7 @@ type Agent struct {
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
 	verifier *webauth.ResponseVerifier // caches the keys of sites
-	// inTurn sets the options of clients that send requests in a turn of a fleet only. It may be nil.
+	// inTurn sets the options of clients that send requests only during a turn of a fleet. It may be nil.
 	inTurn func(*fetch.Options)
 }
 

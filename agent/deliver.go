@@ -37,7 +37,7 @@ func (w *watch) delivery(s store.FleetSite, name string) delivery {
 	return delivery{name, s.Webhook}
 }
 
-// deliveries delivers the changes of all sites. A receiver gets those of one site after the other.
+// deliveries delivers the changes of all sites. A receiver gets the changes of one site at a time.
 type deliveries struct {
 	w     *watch
 	yield func(*Event) bool
@@ -87,7 +87,7 @@ func (t *deliveries) follow(sites []delivery) (release func()) {
 	return func() { add(-1) }
 }
 
-// take returns the sites that may have changed by webhook, in order. Sites whose webhook is
+// take returns the sites that may have changed, by webhook, in order. Sites whose webhook is
 // active remain pending.
 func (t *deliveries) take() map[string][]string {
 	t.mu.Lock()

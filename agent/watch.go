@@ -46,8 +46,8 @@ type WatchOptions struct {
 	RequestRate, ByteRate float64
 
 	// Retention is how long the store keeps the changes of sites, by label. Cursors and receivers
-	// that are older start again. Of several labels of a site, the longest time applies. Without
-	// one, 30 days.
+	// that are older start again. If several labels of a site have a time, the longest applies; if
+	// none has one, 30 days.
 	Retention map[string]time.Duration
 
 	// Receiver names the receiver of the events. The store records the progress of each
@@ -129,7 +129,7 @@ const (
 	turnTime    = 30 * time.Second // duration of a lease, which is renewed while the turn runs
 	pollTime    = time.Second      // time between two attempts to lease turns
 	storeAgain  = 5 * time.Second
-	lastTry     = time.Second // to store the ends of turns when Watch ends
+	lastTry     = time.Second // time to store the ends of turns after the context has ended
 )
 
 // watch is the state of one call of [Agent.Watch].
@@ -140,7 +140,7 @@ type watch struct {
 	now    func() time.Time // clock of this program
 	worker string           // names this program among those that share the sites of the store
 	fleet  store.Fleet
-	named  []string // URLs of sites in the fleet. If nil, all that are listed.
+	named  []string // URLs of sites in the fleet. If nil, all listed sites.
 	budget *rateBudget
 	due    chan struct{} // has an element if a turn may be due
 
@@ -181,7 +181,7 @@ func (a *Agent) newWatch(o *WatchOptions) *watch {
 // number of programs may watch the sites of one store: each pull is done by one of them. Nil
 // options are the zero value.
 //
-// An event is delivered when the loop body has ended without a call of [Event.Refuse]. After a
+// An event counts as delivered when the loop body ends without a call of [Event.Refuse]. After a
 // crash, an undelivered event is yielded again, by any of the programs with the same Receiver.
 // An error ends the sequence. An error of a pull is only logged, and the pull is retried.
 func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.Seq2[*Event, error] {

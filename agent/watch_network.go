@@ -55,8 +55,8 @@ func machine(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// groupName returns the name by which the fleet knows an address: that of the network or of the machine.
-// If it is a network, rate is positive.
+// groupName returns the name of an address in the fleet: the name of its network or of its machine.
+// rate is positive only for a network.
 func groupName(a netip.Addr) (name string, rate float64) {
 	for _, n := range networks {
 		if slices.ContainsFunc(n.prefixes, func(p netip.Prefix) bool { return p.Contains(a) }) {
@@ -127,8 +127,8 @@ func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[n
 // visitWait is the maximum time for which a turn waits until it may visit another machine.
 const visitWait = 20 * time.Second
 
-// visit is a visit of the group of an address of a host, until the turn sends a request to another
-// host.
+// visit is a visit to the group of an address of a host. It ends when the turn sends a request to
+// another host.
 type visit struct {
 	store.Visit
 	host string
@@ -261,8 +261,8 @@ func (t *turn) leave(which func(v visit) bool) (left []visit) {
 	return left
 }
 
-// leaveGroups releases the leases of visits. Each group gets no other turn for the time for which
-// this turn would send it no request.
+// leaveGroups releases the leases of visits. The groups get no other turn until this turn
+// could have sent them its next request.
 func (w *watch) leaveGroups(ctx context.Context, t *turn, left ...visit) {
 	if len(left) == 0 {
 		return

@@ -235,7 +235,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
 	delay, gap := w.limits(ctx, t, root, r)
-	asked := w.a.shared.RetryAfter(t.Site.Host) // also by a page that the pull could do without
+	asked := w.a.shared.RetryAfter(t.Site.Host) // also from a response that did not end the pull
 	l.NotBefore, l.Gap = nextAllowed(r, max(asked, fetch.RetryAfter(r.Err)), l.Ended), gap
 	again := t.record.Failures > 0
 	down := l.Failed && errors.Is(r.Err, millrace.ErrUnavailable) && r.Added+r.Updated+r.Unchanged == 0
