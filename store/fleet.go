@@ -36,7 +36,7 @@ type Fleet interface {
 	// Hosts returns at most limit hosts whose last turn failed, those with the most failures in a
 	// row first. With a label, it returns only hosts that have a site with that label.
 	Hosts(ctx context.Context, label string, limit int) ([]FleetHost, error)
-	// Stats counts the sites that are not unlisted and have a label. If the label is empty, all.
+	// Stats counts the listed sites with a label, or all listed sites if the label is empty.
 	Stats(ctx context.Context, label string) (FleetStats, error)
 
 	// Lease gives a worker at most n turns, each with the lease of a different group for the
@@ -140,9 +140,9 @@ type Visit struct {
 // TurnResult is the result of a turn.
 type TurnResult struct {
 	Due time.Time // time of the next turn
-	// Until is the time before which the host gets no turn. If the pull failed, it counts as a
-	// failure of the host, which the next successful turn resets. If zero, a failed pull leaves
-	// the stored time, and a successful one removes it.
+	// Until is the time before which the host gets no turn. If it is set and the pull failed, the
+	// host has one more failure; a successful turn resets their number. If it is zero, a failed
+	// pull leaves the stored time, and a successful one removes it.
 	Until    time.Time
 	Soonest  time.Time // earliest turn after a Hint
 	OK       bool      // the pull was successful

@@ -159,9 +159,9 @@ type Config struct {
 // The site, Base and EndpointBase identify a publication. It has a generation for each Visibility
 // and set of taggers. A new generation is forked from the one that published last, and continues
 // its log. So pages that become hidden appear as deleted, and cursors stay valid. Opening a
-// configuration returns its newest generation, with one exception: the generation that published
-// last was forked from it, after everything that it has published. Then the generation that
-// published last is forked. So two processes with two configurations each keep their generation.
+// configuration returns its newest generation, unless the generation that published last was forked
+// from that generation, at its newest edition or later. Then the generation that published last is
+// forked. So two processes with two configurations each keep their generation.
 //
 // The log of a publication has its own sequence numbers. The time of an entry is the time at which
 // its Refresh was completed; it strictly rises. Modified of a page is the time of the last change

@@ -23,9 +23,9 @@ type Usage interface {
 	// most a few thousand sums. Further events are counted under the bot "other", without family
 	// and as [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top returns at most limit of the most requested items, in descending order. If limit is zero, all. It
-	// covers the days in UTC that begin at or after from and before to. A zero time is no bound.
-	// [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
+	// Top returns at most limit of the most requested items, in descending order, or all if limit is
+	// zero. It counts the days in UTC that begin at or after from and before to. A zero time is no
+	// bound. [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Tidy deletes the events before a time, and the hourly sums of the days that end before
 	// another time. An event whose time is in the future by the store's clock is deleted with the
@@ -185,5 +185,5 @@ type TopItem struct {
 	Events int64
 	Empty  int64     // searches without results; for pages, 304 responses
 	Bytes  int64     // bytes sent in responses
-	Last   time.Time // time of the last request on the current day, else its day
+	Last   time.Time // time of the last request; if that was on an earlier day, the start of the day
 }

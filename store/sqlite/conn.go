@@ -176,7 +176,7 @@ func (t *tx) IDs(table string, n int) ([]int64, error) {
 	return ids, err
 }
 
-// eachKey runs f once. If the last argument is a list, it runs f for each of its elements.
+// eachKey runs f once or, if the last argument is a list, once for each of its elements.
 func eachKey(query string, args []any, f func(query string, args []any) error) error {
 	var keys []any
 	n := len(args) - 1

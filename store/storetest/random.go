@@ -70,7 +70,7 @@ func (m *model) remove(from, ref string) {
 	}
 }
 
-// drop updates the model after a page has lost a name. The name except keeps its original.
+// drop updates page id after it has lost a name. except is the name whose page is in the batch.
 func (m *model) drop(from, id, except string) {
 	left := false
 	for ref, claimed := range m.names[from] {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// swap replaces a value and checks the kind of the error. If nil, there is no error.
+// swap replaces a value and checks the kind of the error. A nil kind means no error.
 func (f *fixture) swap(namespace, key, old, new string, kind error) {
 	f.Helper()
 	err := f.store.State().Swap(f.Context(), namespace, key, []byte(old), []byte(new))

@@ -42,8 +42,8 @@ type Transaction interface {
 	SetCursor(c millrace.Cursor) error
 }
 
-// Apply applies a batch of changes to a site; see [store.Site]. names are the names of the
-// site's caller.
+// Apply applies a batch of changes to a site; see [store.Site]. names converts the
+// caller's URLs.
 func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Counts, error) {
 	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), inBatch: make(map[string]bool)}
 	var urls, paths []string

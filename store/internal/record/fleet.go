@@ -169,8 +169,8 @@ func GroupBusy(host, address string) error {
 	return millrace.Coded("group-busy", fmt.Errorf("%s: %w: another turn sends requests to this machine, or has just done so", host, millrace.ErrConflict))
 }
 
-// VisitHolder returns the holder of the leases of a turn's visits. Each turn has its own, so that a
-// repeated visit finds its lease.
+// VisitHolder returns the holder of the leases of a turn's visits. Each turn has its own holder, so
+// that a repeated visit finds its lease.
 func VisitHolder(turn store.Lease) string {
 	return fmt.Sprintf("%s for %s, turn %d", turn.Holder, turn.Name, turn.Fence)
 }

@@ -57,7 +57,7 @@ const (
 )
 
 // Take returns the new entry of a site for a page from a source. in.URL is the path of the page. If
-// newer is set, Take ignores a page that has no later date. names converts the URLs of the site.
+// newer is set, Take ignores a page that has no later date. names converts the caller's URLs.
 func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) (Entry, Outcome, error) {
 	blocks, err := EncodeBlocks(in.Blocks)
 	if err != nil {

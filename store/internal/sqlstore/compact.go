@@ -117,8 +117,8 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	} else if !absent(err) {
 		return err
 	}
-	// A view that was published since then may be in use, and so may the view that was published
-	// before the first of them.
+	// The views that were published since then may be in use, and so may the last view that was
+	// published before them.
 	var first int64
 	err = w.Row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
 	if err != nil {

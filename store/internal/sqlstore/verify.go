@@ -73,8 +73,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name strin
 }
 
 // repair reports the pages to which a damaged row belongs. With repair, it removes the row from
-// these pages. The next time, their sources are read completely, and these pages are fetched in any
-// case.
+// these pages. The next read of their sources is complete, and fetches these pages.
 func (s *Store) repair(ctx context.Context, owners, unlink, table string, id int64, repair bool, reason error, damaged func(name string, err error, repaired bool)) error {
 	type page struct {
 		site      int64
