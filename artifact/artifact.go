@@ -125,7 +125,7 @@ func (absent) Read([]byte) (int, error) { return 0, millrace.ErrNotFound }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]*[a-z0-9])?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$`)
 
-// CheckName reports whether name is a valid name. Engines call it first.
+// CheckName returns an error if name is not a valid name. Engines call it first.
 func CheckName(name string) error {
 	if len(name) > MaxName || !validName.MatchString(name) {
 		return millrace.Coded("artifact-name", fmt.Errorf("artifact name %.*q: %w", MaxName, name, millrace.ErrInvalid))
@@ -133,7 +133,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckRange reports whether offset and length are valid for [Store.Open]. Engines call it
+// CheckRange returns an error if [Store.Open] does not allow offset and length. Engines call it
 // after [CheckName].
 func CheckRange(offset, length int64) error {
 	if offset < 0 || length < -1 {

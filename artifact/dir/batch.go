@@ -53,8 +53,8 @@ func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) er
 	return nil
 }
 
-// hold waits until no change of an artifact is pending, and makes the caller's change of it
-// pending until done is called.
+// hold waits until no change of an artifact is pending. The caller's change is then pending until
+// done is called.
 func (b *batch) hold(name string) (done func()) {
 	visible := make(chan struct{})
 	for {
@@ -82,7 +82,7 @@ func (b *batch) wait(name string) {
 	}
 }
 
-// waitAll waits until no change is pending that was begun before.
+// waitAll waits for the changes that are pending when it is called.
 func (b *batch) waitAll() {
 	if b == nil {
 		return

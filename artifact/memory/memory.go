@@ -1,5 +1,5 @@
 // Package memory implements [artifact.Store] in the memory of the process, for tests and for
-// programs that keep nothing.
+// programs without persistent data.
 package memory
 
 import (
