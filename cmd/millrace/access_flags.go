@@ -31,7 +31,7 @@ type accessFlags struct {
 }
 
 // decodeNames decodes a list of names. An empty value, such as that of an unset variable in a
-// script, becomes a list with one empty name, which validation rejects, not an empty list.
+// script, becomes a list with one empty name, not an empty list, so validation rejects it.
 func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	var value any
 	if err := ctx.Scan.PopValueInto("name", &value); err != nil {

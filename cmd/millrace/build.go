@@ -36,7 +36,7 @@ type buildCommand struct {
 	Store    string   `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)."`
 	Site     string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
 	Bots     []string `placeholder:"FILE" help:"Files with additional bots, one per line: token, operator, purpose (default: the built-in bots). The policy in robots.txt also applies to them." hidden:""`
-	// RequireKey is an error, which a configuration file that serve also uses may cause.
+	// RequireKey may be set by a configuration file that serve also uses. If it is set, build fails.
 	RequireKey bool `help:"Not supported, because a static host does not check keys. build refuses to run if the configuration requires a key." hidden:""`
 }
 

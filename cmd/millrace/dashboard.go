@@ -93,7 +93,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 	}
 	for _, proto := range protocols {
 		if proto.Public && c.needsKey(proto.Name) {
-			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), but this protocol does not support keys: its files are public by design. To publish it anyway, list it under open."})
+			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), but this protocol does not support keys: its files are public by design. To publish it anyway, add it to public-protocols."})
 		}
 	}
 	if _, ok := from.Source.(ingest.Originals); ok {

@@ -49,13 +49,12 @@ func (r *fetchFlags) validate() error {
 }
 
 // client returns the guarded client that the flags configure. It obeys robots.txt and stores it in
-// robots. If robots is nil, the client ignores robots.txt: it is then only for URLs that a user
-// names.
+// robots. If robots is nil, the client ignores robots.txt, and is only for URLs that a user names.
 func (r *fetchFlags) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	return fetch.New(r.clientOptions(p, robots))
 }
 
-// notificationTimeout is the timeout of each request of a poster.
+// notificationTimeout is the timeout of each request of a notification client.
 const notificationTimeout = 30 * time.Second
 
 // notificationClient returns a client for webhooks and pings. It ignores robots.txt and does not log,

@@ -17,7 +17,7 @@ import (
 type sitesCommand struct {
 	Add    sitesAddCommand    `cmd:"" help:"Add sites, or change their settings."`
 	Remove sitesRemoveCommand `cmd:"" help:"Remove sites. Their pages remain in the store, unless you use --delete-pages."`
-	List   sitesListCommand   `cmd:"" help:"List sites, their state, and the delay of the workers."`
+	List   sitesListCommand   `cmd:"" help:"List sites and their state, and how long due sites have waited."`
 	Pause  sitesPauseCommand  `cmd:"" help:"Stop pulling sites until they are resumed."`
 	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites, and pull the selected sites at once, paused or not."`
 }

@@ -36,7 +36,7 @@ type watchCommand struct {
 	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
 	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
 	Content           string                   `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
-	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them. Sites with a webhook set by sites add use that one."`
+	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them. If sites add has set a webhook for a site, the changes of the site go there."`
 	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs messages to --webhook and to the webhooks of sites. A second secret in the second line also signs them. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
 }
 
