@@ -192,7 +192,7 @@ func second(t time.Time) time.Time {
 
 // Merge returns the stored page updated by in, and reports whether the result differs from stored.
 // It keeps the fields that in does not provide. If the content of in has a lower level of detail,
-// Merge keeps the stored content, unless the text differs. stored may be nil. Merge changes neither
+// Merge keeps the stored content, unless in has other text. stored may be nil. Merge changes neither
 // argument.
 func Merge(stored, in *Page) (*Page, bool) {
 	if stored == nil {

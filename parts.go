@@ -9,7 +9,7 @@ import (
 
 // Parts splits the bytes of a large document into pieces. A change of a page rewrites only the
 // parts that contain the page. The document is Head, the parts in the order of their keys with
-// Between as the separator, and Tail.
+// Separator between them, and Tail.
 type Parts struct {
 	// Version identifies the inputs of the parts other than the pages and the protocol's options,
 	// such as the site's base. If it changes, all parts are rewritten.

@@ -74,8 +74,8 @@ func (v Visibility) Excluded(pagePath string) bool {
 	return false
 }
 
-// decodings is the number of times that a path is percent-decoded. Some servers decode it twice,
-// before and after they check it.
+// decodings is the number of spellings of a path: as it is, decoded once, and decoded twice. Some
+// servers decode a path before and after they check it.
 const decodings = 3
 
 // spellings returns the segments of every path that a server may resolve path to.

@@ -7,7 +7,8 @@ import (
 )
 
 // Text returns blocks as plain text. An empty line separates blocks, a line end separates rows and
-// items, and " | " separates cells. The only added markup is "- " and "1. " before items. A line of
+// items, and " | " separates cells. The only added markup is "- ", "1. ", "[ ] " and "[x] " before
+// items, "— " before the source of a quote, and brackets around the label of a footnote. A line of
 // white space counts as empty. The result neither starts nor ends with an empty line, and never
 // contains two in a row. So Text(TextBlocks(Text(b))) == Text(b).
 func Text(blocks []Block) string {
@@ -34,7 +35,7 @@ func TextBlocks(text string) []Block {
 }
 
 // foldLines replaces each run of empty lines with one, and removes empty lines at the ends. A line of
-// white space counts as empty, and every line ends in "\n".
+// white space counts as empty, and every line end becomes "\n".
 func foldLines(s string) string {
 	if folded(s) {
 		return s

@@ -16,7 +16,7 @@ import (
 //   - for crawlers that the policy or the caller of [NewRobots] refuses, because they have a group of
 //     their own;
 //   - for a group that names its crawlers and blocks them from the whole site;
-//   - by a rule as long as the pattern, because such a rule is meant for these documents.
+//   - by a rule at least as long as the pattern, because such a rule is meant for these documents.
 //
 // If a part of the site is blocked, the documents of its pages stay blocked.
 func (u *Robots) Allow(text string, patterns []string) string {

@@ -228,8 +228,8 @@ type watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// recheckInterval is the minimum time between two checks of all pages. If a check takes longer than
-// a hundredth of this, the interval is a hundred times the duration of the check.
+// recheckInterval is the minimum time between two periodic checks of all pages. If a check takes
+// longer than a hundredth of this, the interval is a hundred times the duration of the check.
 const recheckInterval = 5 * time.Minute
 
 // watch calls changed at once, and after each possible change of the source. It calls recheck at
@@ -289,7 +289,7 @@ func (s *Server) Ready(ctx context.Context) error {
 func (s *Server) WriteMetrics(w io.Writer) error { return s.server.Now().Gateway.WriteMetrics(w) }
 
 // Changed reports that the pages with the given URLs are new, changed or deleted. The server
-// reads them soon. Without URLs, it reads the whole source again.
+// reads them soon. Without URLs, or if many URLs wait, it reads the whole source again.
 func (s *Server) Changed(urls ...string) {
 	if len(urls) > 0 {
 		select {
