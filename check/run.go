@@ -15,8 +15,8 @@ type RunOptions struct {
 }
 
 // Run runs the rules of every suite, in order, and returns the report. It fails if the site is
-// unreachable or responds with a 5xx status, or if the context ends. All other errors are part of
-// the report. If a limit of time, requests or bytes is reached, the report is inconclusive.
+// unreachable or responds with status 429 or 5xx, or if the context ends. All other errors are part
+// of the report. If a limit of time, requests or bytes is reached, the report is inconclusive.
 func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report, error) {
 	if o == nil {
 		o = new(RunOptions)

@@ -237,7 +237,7 @@ func (t *Target) keep(b *[]byte) error {
 		return nil
 	}
 	if t.memoryBytes += int64(len(*b)); t.memoryBytes/2 > t.maxBody {
-		return t.ends("the memory limit of %d bytes for bodies", t.memoryBytes)
+		return t.ends("%d bytes of bodies in memory", t.memoryBytes)
 	}
 	t.bodies[sum] = *b
 	return nil
