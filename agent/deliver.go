@@ -273,7 +273,7 @@ func (t *deliveries) flush(ctx context.Context, d delivery) {
 		})
 	}
 	if err == nil || ctx.Err() != nil || d.webhook == "" && t.ended {
-		return // the program with the lease delivers the rest
+		return // the next program with the lease delivers the rest
 	}
 	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
 		t.mu.Lock()

@@ -34,7 +34,7 @@ type waysRecord struct {
 	// other options probes again.
 	Purpose      millrace.Purpose `json:"purpose"`
 	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
-	// Failed are the ways that have failed since the probe; the next pull probes again.
+	// Failed are the ways that have failed. A pull probes again unless all of them are postponed.
 	Failed map[string]wayFailure `json:"failed,omitempty"`
 }
 

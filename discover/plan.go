@@ -45,7 +45,7 @@ func (m *Model) orDefault() Model {
 	return out
 }
 
-// part returns x if it is between 0 and 1, and otherwise the default.
+// part returns x, or 1 if x is larger, or the default if x is not positive.
 func part(x, otherwise float64) float64 {
 	if x > 0 {
 		return min(1, x)
@@ -53,7 +53,7 @@ func part(x, otherwise float64) float64 {
 	return otherwise
 }
 
-// Charges for pages that a way does not list, so its reader never gets them.
+// Charges for what a way lacks.
 const (
 	// lostCharge is the charge for a lost page, in pages of HTML. It is so high that a way may lose
 	// only a small part of the site.

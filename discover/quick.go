@@ -58,7 +58,7 @@ func (l *prober) probeQuick(ctx context.Context) bool {
 	return false
 }
 
-// confirmQuick reports whether all ways of the previous probe still exist.
+// confirmQuick copies the ways of the previous probe to the report if all of them still exist.
 func (l *prober) confirmQuick(ctx context.Context) bool {
 	site := *l.site
 	site.Ways, site.Page, site.Quick = nil, l.Previous.Page, true
@@ -77,7 +77,7 @@ func (l *prober) confirmQuick(ctx context.Context) bool {
 	return true
 }
 
-// complete reports whether a way provides all fields of all pages that it lists.
+// complete reports whether a way can be used and has the content of all pages that it lists.
 func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }

@@ -68,8 +68,8 @@ const maxSkips = 100_000
 // the pages that were being fetched. The source's cursor advances only after all pages that it
 // covers have arrived, in the versions that the source named.
 //
-// Pages that are missing from a complete list are deleted. If a list is suddenly empty or a fifth
-// of its pages is missing, Sync keeps these pages until the next run confirms the loss.
+// Pages that are missing from a complete list are deleted. If a list is suddenly empty, or at
+// least a fifth of its pages is missing, Sync keeps these pages until the next run confirms the loss.
 // Report.UnconfirmedDeletions counts them.
 //
 // The report is never nil. If Sync returns an error, the report describes the work done before the
