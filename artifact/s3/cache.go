@@ -78,8 +78,8 @@ func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.f
 // remove removes the file of an object.
 func (c *cache) remove(object string) { _ = c.root.Remove(c.file(object)) }
 
-// add adds an object, which write writes to a file, unless the object is too large. add syncs the
-// file, because nothing would detect a file that a power cut has damaged.
+// add adds an object, which write writes to a file, if it takes at most a quarter of the limit. add
+// syncs the file, because nothing would detect a file that a power cut has damaged.
 func (c *cache) add(object string, write func(f *os.File) error) error {
 	temp := tempPrefix + rand.Text()
 	f, err := c.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -124,8 +124,8 @@ func (c *cache) files() (files []fs.FileInfo, err error) {
 	return files, err
 }
 
-// evict computes the total size of the files. While it exceeds the limit, evict removes the least
-// recently used file.
+// evict computes the total size of the files. If it exceeds the limit, evict removes the least
+// recently used files until the size is at most nine tenths of the limit.
 func (c *cache) evict() error {
 	files, err := c.files()
 	c.used = 0

@@ -53,8 +53,8 @@ func (s *Store) batchOf(ctx context.Context) *batch {
 	return b
 }
 
-// Batch implements [artifact.Batcher]. It reads the log first, and writes the changes once per 8
-// MiB.
+// Batch implements [artifact.Batcher]. It reads the log first. It writes the changes in parts of
+// about batchBytes or batchNames.
 func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
