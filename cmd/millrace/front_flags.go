@@ -79,7 +79,7 @@ func (c *serveCommand) behind() string {
 	return canon.Origin(u)
 }
 
-// checkEndpointBase rejects an endpoint base that is not below the site in front of which this server runs.
+// checkEndpointBase rejects an endpoint base that is not on the origin of the site; see front.
 func (c *serveCommand) checkEndpointBase(endpointBase string) error {
 	if c.Origin == "" {
 		return nil

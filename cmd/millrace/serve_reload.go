@@ -179,7 +179,7 @@ func (s *service) save() func(context.Context, config.Changes) error {
 			select {
 			case p.reloads <- done:
 			case <-ctx.Done():
-				return fmt.Errorf("reload configuration: %w: the service does not support it", millrace.ErrUnavailable)
+				return fmt.Errorf("reload configuration: %w: the server did not accept the request; try again", millrace.ErrUnavailable)
 			}
 			return <-done
 		})
