@@ -11,8 +11,7 @@ import (
 )
 
 // rateBudget limits the requests and bytes per second of all programs that share the sites of a
-// store. It reserves requests in the store in blocks: those of a quarter of a second, or 16 if the
-// number of requests is not limited.
+// store. It reserves requests in blocks: for a quarter of a second, or 16 if they are not limited.
 type rateBudget struct {
 	store           store.Store
 	stored          state.JSON[rateRecord]

@@ -15,8 +15,7 @@
 //	PREFIX/file/RANDOM   an artifact of more than 1 MiB
 //
 // From time to time, a process writes the state, so that a new process need not read the whole log.
-// After deletions of artifacts, at most once an hour, a process deletes the objects that no artifact
-// uses.
+// At most once an hour, after deletions, a process deletes the objects that no artifact uses.
 //
 // A large artifact is uploaded before the log object that names it. A process that is killed
 // therefore leaves either a complete batch or none, and perhaps files that are deleted a day later.
