@@ -23,7 +23,7 @@ func (m *meta) author() {
 	}
 	switch {
 	case m.guess == millrace.Product || m.guess == millrace.Collection || m.guess == millrace.Archive || m.list >= likeList:
-		names = nil // they are the authors of the items
+		names = nil // the names are those of the items' authors
 	case m.guess == millrace.Forum && len(names) > 1:
 		names = names[:1] // the author who began the thread
 	}

@@ -81,7 +81,7 @@ func (l *located) boilerplate(b *box) string {
 }
 
 // onStage reports whether an element is a panel of tabs or a slide: a sibling of the same form is
-// shown in its place. All of them are content.
+// shown in its place. All panels and slides are content.
 func onStage(n *html.Node) bool {
 	for _, next := range []bool{false, true} {
 		s := sibling(n, next)

@@ -261,7 +261,7 @@ func (k *classifier) enter(at int32) {
 	}
 }
 
-// isWhole reports whether the subtree of a box is a single unit, and whether that is code.
+// isWhole reports whether the subtree of a box is a single unit, and whether it is code.
 func (l *located) isWhole(i int32) (whole, code bool) {
 	boxes := l.c.boxes
 	b := &boxes[i]
@@ -339,7 +339,7 @@ func (k *classifier) smooth() {
 	}
 }
 
-// limit returns the score from which units are kept: the one that maximizes the expected F1 of the
+// limit returns the minimum score of kept units: the one that maximizes the expected F1 of the
 // page's words.
 func (k *classifier) limit() int32 {
 	order := make([]*unit, len(k.units))

@@ -394,7 +394,7 @@ func hasWord(class string, words ...string) bool {
 	return false
 }
 
-// firstChild returns the first element of an element.
+// firstChild returns the first child element of an element.
 func firstChild(n *html.Node) *html.Node {
 	if n.FirstChild == nil || n.FirstChild.Type == html.ElementNode {
 		return n.FirstChild

@@ -76,7 +76,7 @@ type collected struct {
 	err        error
 }
 
-// collect visits a document to which rules were applied. If nil, there are no rules.
+// collect visits a document to which rules were applied. rules may be nil.
 func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
 	c := &collected{ctx: ctx, rules: rules}
 	for n := range children(doc) {

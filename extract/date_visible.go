@@ -221,9 +221,8 @@ func timeElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// loneDates returns the date in an element of its own, anywhere after the title, if the page has no
-// second one: labeled is the only date with a label of publication, and lone is the only date of
-// all.
+// loneDates returns dates in elements of their own, anywhere after the title: labeled is the page's
+// only date with a label of publication, and lone is its only date.
 func (m *meta) loneDates() (labeled, lone claim) {
 	top, tries := m.topNode(), 0
 	var days [2]map[time.Time]bool

@@ -13,7 +13,7 @@ var userCards = map[string]bool{
 	"message-user": true, "postprofile": true, "userinfo": true, "post_author": true, "poster": true, "cAuthorPane": true, "user-details": true,
 }
 
-// post returns the reason why a box of a thread is not part of a post. If empty, it may be part of
+// post returns the reason why a box of a thread is not part of a post, or "" if it may be part of
 // one.
 func (l *located) post(i int32) string {
 	n := l.c.boxes[i].n

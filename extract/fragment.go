@@ -97,7 +97,7 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	return &piece{Document{Tree: doc, Content: l.root, Base: base, l: l, wanted: wanted}, blocks}, nil
 }
 
-// foreign returns the reason why a box is never content, wherever it is. If empty, it may be
+// foreign returns the reason why a box is never content, wherever it is, or "" if it may be
 // content.
 func (l *located) foreign(b *box) string {
 	n := b.n

@@ -150,7 +150,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if (kind == millrace.Product || res.Page.Kind == millrace.Product) && alone.why == nil {
 		res.Page.Blocks = append(res.Page.Blocks, m.product(res.Page.Blocks)...)
 	}
-	if len(res.Page.Blocks) > 0 && kind != "" { // the kind of the page as without rules
+	if len(res.Page.Blocks) > 0 && kind != "" { // rules do not change the kind of the page
 		res.Page.Kind, res.Sources["kind"] = kind, from
 	}
 	if len(res.Page.Blocks) == 0 {

@@ -46,7 +46,7 @@ func (c *collected) refer(n *html.Node, key string) {
 	c.addReference(target, noFollow)
 }
 
-// addReference records a target. If empty, the document itself.
+// addReference records a target, unless it is empty: the document itself.
 func (c *collected) addReference(target string, noFollow bool) {
 	if target == "" {
 		return

@@ -231,7 +231,7 @@ func (l *located) dominant(at int32) int32 {
 		return -1
 	}
 	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) {
-		return -1 // the title begins the text, possibly with a table of contents
+		return -1 // the title is outside of the child, possibly with a table of contents
 	}
 	// The omitted parts must not belong to the same text: no paragraphs next to the child, and no
 	// heading that ranks above all headings in the child.

@@ -85,7 +85,7 @@ func (p *selectorParser) anyOf(inner string, not bool) (test, error) {
 	}, err
 }
 
-// having parses :has of a descendant, or of a child if it starts with >.
+// having parses :has with a descendant, or with a child if inner starts with >.
 func (p *selectorParser) having(inner string) (test, error) {
 	var list []int
 	err := p.compounds(inner, func(sub *selectorParser) error {

@@ -98,7 +98,7 @@ func (m *meta) recordings(out []*recording, t ldObject, depth int) []*recording 
 		before := len(out)
 		nested("associatedMedia", "audio", "encoding")
 		for _, r := range out[before:] {
-			// The name is that of the episode.
+			// Properties that the recording lacks are those of the episode.
 			r.audio = true
 			for _, key := range []string{"name", "description", "duration", "timeRequired", "partOfSeries", "partOfSeason", "author", "creator", "image", "transcript", "hasPart"} {
 				if v := t.values[key]; v != nil && r.values[key] == nil {

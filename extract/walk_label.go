@@ -197,7 +197,7 @@ func isControl(t string) bool {
 	return false
 }
 
-// spokenLanguage returns the programming language of a label that names it as people do.
+// spokenLanguage returns the language that a label names by its usual name, or "".
 func spokenLanguage(t string) string {
 	t = strings.ToLower(strings.TrimSpace(t))
 	switch t {

@@ -370,8 +370,8 @@ func (w *walker) lazy(n *html.Node, key string) string {
 	return w.resolve(attr(n, "data-"+key))
 }
 
-// facade adds the video that an element without a frame loads when it is clicked, and reports
-// whether there is one.
+// facade adds the video that an element without a frame loads on a click, and reports whether n is
+// such an element.
 func (w *walker) facade(n *html.Node) bool {
 	name := n.Data + " " + attr(n, "class")
 	for kind, frame := range map[string]string{"youtube": "https://www.youtube.com/embed/", "vimeo": "https://player.vimeo.com/video/"} {
