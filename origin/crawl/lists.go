@@ -258,7 +258,7 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 // number returns the number of the list in the flags of an entry. The first number is 1.
 func (l *list) number() uint8 { return uint8(1 + key(l.URL)%(byMask>>byShift)) }
 
-// withdrawn makes those addresses due that are missing from a changed sitemap.
+// withdrawn marks the addresses that are missing from a changed sitemap as due.
 func (r *run) withdrawn() {
 	var changed [byMask>>byShift + 1]bool
 	any := false

@@ -141,9 +141,9 @@ func (t *table) prune() {
 	}
 }
 
-// withdrawn makes addresses due that a changed sitemap contained earlier, if no sitemap contains
-// them now. Because several sitemaps share a number, a few addresses of other sitemaps become due,
-// too.
+// withdrawn marks an address as due if a changed sitemap contained it earlier and no sitemap
+// contains it now. Because several sitemaps share a number, a few addresses of other sitemaps
+// become due, too.
 func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

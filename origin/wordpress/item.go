@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// item is a post, a page or an item of another type in the API. Of the lists of names, only the
-// first members are read.
+// item is a post, a page or an item of another type in the API. Only the first members of the lists
+// of names are read.
 type item struct {
 	ID       int64    `json:"id"`
 	Status   string   `json:"status"`
