@@ -82,9 +82,9 @@ type cursor struct {
 
 var errFullRead = errors.New("the whole list must be read") // the deltas do not contain all changes of the list
 
-// If the list has changed, Changes yields its pages, or those of its deltas since the last day read
-// (E.8), and then a checkpoint. If the site has no list, the error is ErrNotFound. At most once in
-// 24 hours, Changes first fetches the policy (E.6); see [protocol.PolicyReader].
+// Changes yields the pages of a changed list, or of its deltas since the last day read (E.8), and
+// then a checkpoint. If the site has no list, the error is ErrNotFound. At most once in 24 hours,
+// Changes first fetches the policy (E.6); see [protocol.PolicyReader].
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return (&run{reader: r, Yield: y}).changes(ctx, since) })
 }

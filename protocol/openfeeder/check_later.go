@@ -161,7 +161,7 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 
 // checkInvalidated runs some time after the other rules. It fetches the pages that the site reports
 // as changed since the first read. If there are no such pages, it fetches the pages that changed
-// last before it.
+// last before that read.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable

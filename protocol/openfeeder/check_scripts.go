@@ -22,8 +22,8 @@ var scripted = regexp.MustCompile(`(?is)<(?:script|iframe)\s[^<>]*\bsrc\s*=[^<>]
 // sample matches code spans and code blocks in Markdown.
 var sample = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// checkScripts checks for markup left in the text. Markup is allowed in code. It is also allowed in
-// text that quotes it, which means that the page itself shows the markup as text.
+// checkScripts checks for markup left in the text. Markup is allowed in code, and in text that
+// quotes it: the page itself then shows the markup as text.
 func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {

@@ -165,8 +165,8 @@ type token struct {
 	T string  `json:"t"` // time of as_of
 	N *uint64 `json:"n"` // sequence number in the log; nil = use T
 	E string  `json:"e"` // epoch of the store to which N belongs
-	// Part reports whether the client received some pages in a state later than N. It may therefore
-	// not have their state at N.
+	// Part reports whether the client received some pages in a state later than N. The client may
+	// therefore lack their state at N.
 	Part bool `json:"p"`
 }
 

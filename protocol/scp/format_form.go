@@ -217,8 +217,8 @@ func (p *parser) url(v *string) {
 	*v = u
 }
 
-// link reads the URL of a part of a page. If the URL is not http or https, it sets invalidURL. It
-// reports a URL that must be repaired under rule.
+// link reads the URL of a part of a page. If the URL cannot be made an http or https URL, it sets
+// invalidURL. It reports a URL that is not valid as written under the given rule.
 func (p *parser) link(v *string, rule string) {
 	p.applies(rule)
 	*v = ""

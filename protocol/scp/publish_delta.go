@@ -174,7 +174,7 @@ func (pl *plan) lastChange(ctx context.Context, start time.Time, from uint64) (t
 
 // renew generates the deltas of the sections that have changed in the period since their current
 // delta, unless that is too recent. from and to are the sequence numbers at the start and the end
-// of the period. It removes deltas from current that must not be listed.
+// of the period. It removes from current the deltas that must not be listed.
 func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time.Time, current map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {

@@ -241,9 +241,9 @@ const (
 	minRate = 16 << 10
 )
 
-// early reports whether it is too early to replace a collection of a section. If so, an edition is
-// due at the time at which it is not. A static site is not published again by itself, so its
-// collections are always replaced.
+// early reports whether it is too early to replace a collection of a section. If so, it schedules
+// an edition for the time at which replacing is allowed. A static site is not published again by
+// itself, so its collections are always replaced.
 func (pl *plan) early(s *section, g *group) bool {
 	rate := int64(minRate)
 	if s.snapshot != nil {

@@ -53,7 +53,7 @@ func Rules() []check.Rule {
 		rule("rfc4287-4.1.1", "id", must, "A feed has one id, an absolute IRI.", onFeed(checkFeedID)),
 		rule("rfc4287-4.1.1", "title", must, "A feed has one title.", onFeed(checkFeedTitle)),
 		rule("rfc4287-4.1.1", "updated", must, "A feed has one updated.", onFeed(checkFeedUpdated)),
-		rule("rfc4287-4.1.1", "author", must, "A feed has an author, unless all of its entries have.", onFeed(checkFeedAuthor)),
+		rule("rfc4287-4.1.1", "author", must, "A feed has an author, unless all of its entries have one.", onFeed(checkFeedAuthor)),
 		rule("rfc4287-4.1.1", "self", should, "A feed has a link with rel=self.", onFeed(checkFeedSelf)),
 		rule("rfc4287-4.1.1", "same-entry", should, "Entries with the same id have different times.", onFeed(checkSameEntry)),
 		rule("rfc4287-4.1.2", "id", must, "An entry has one id, an absolute IRI.", onFeed(checkEntryID)),
@@ -84,7 +84,7 @@ func Rules() []check.Rule {
 		rule("sitemaps-location", "host", must, "The pages of a sitemap are on its own host, below its folder.", onSitemaps(checkSitemapHost)),
 		rule("sitemaps-index", "there", must, "The sitemaps that an index or robots.txt names exist.", checkSitemapsThere),
 
-		rule("rfc9309-2.3", "reachable", should, "The response for The response for The response for The response for The response for The response for The response for robots.txt is not a server error, which would block every robot.", checkRobotsReachable),
+		rule("rfc9309-2.3", "reachable", should, "The response for robots.txt is not a server error, which would block every robot.", checkRobotsReachable),
 		rule("rfc9309-2.3", "media-type", must, "robots.txt has Content-Type: text/plain.", onRobots(checkRobotsType)),
 		rule("rfc9309-2.3", "utf-8", must, "robots.txt is UTF-8.", onRobots(checkRobotsUTF8)),
 		rule("rfc9309-2.2", "line", must, "A line of robots.txt is empty, a comment, or a name, a colon and a value.", onRobots(checkRobotsLine)),

@@ -155,8 +155,8 @@ func (r *run) putUnseen() error {
 	return nil
 }
 
-// ahead returns a hash of the pages that are newer in the feed than in the sitemaps, so the
-// sitemaps came from an outdated replica. If there are no such pages, it returns 0.
+// ahead returns a hash of the pages that are newer in the feed than in the sitemaps, or 0 if there
+// are none. If there are any, the sitemaps came from an outdated replica.
 func (fr *feedRead) ahead() (mismatch uint64) {
 	note := func(e *feedEntry) {
 		h := fnv.New64a()
