@@ -38,7 +38,7 @@ type Outbox struct {
 
 	known bool   // last is set
 	last  []byte // the stored value, unless another process has replaced it
-	small int    // how often MaxEvents and MaxBytes are halved, because of ErrTooLarge
+	small int    // how many times MaxEvents and MaxBytes are halved, because of ErrTooLarge
 }
 
 // position is the position of a receiver in the log, as stored in State.

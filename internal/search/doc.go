@@ -40,9 +40,9 @@
 //	w         = times in the question · ln(1 + (N-n+0.5)/(n+0.5))
 //
 // N is the number of passages of the site, and n is the number that contain the word. f is the
-// number of occurrences of the word in the passage. Occurrences in the title count three times, and
-// in headings twice, also in the length. This is BM25F divided by its maximum. Without vectors,
-// hits are sorted by this share. With vectors, they are sorted by
+// number of occurrences of the word in the passage. An occurrence in the title counts three times,
+// and one in a heading twice, in f and in the length. This is BM25F divided by its maximum. Without
+// vectors, hits are sorted by this share. With vectors, they are sorted by
 //
 //	score = lexical / max lexical + 0.8·length/(length+10) · cosine / max cosine
 //

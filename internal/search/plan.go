@@ -96,7 +96,7 @@ type plan struct {
 	terms    []string
 	total    float64 // sum of the weights of words and phrases
 	trial    Trial
-	note     error // reports a part of the question that is ignored, or nil
+	note     error // names the ignored part of the question, or nil
 }
 
 // maxAsked is the maximum number of words of a question. If there are more, the plan keeps the

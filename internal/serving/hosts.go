@@ -35,7 +35,7 @@ type UnmetRule struct {
 
 // AskHost checks a finished build as its host would serve it. It reports the findings that
 // `millrace check` would report after the upload. published are the protocols of the site. AskHost
-// ignores failures below the URL files, which the host does not serve.
+// ignores failures below files, a URL that the host does not serve.
 func AskHost(ctx context.Context, b *static.Build, base, files string, published []edition.Protocol) (*HostReport, error) {
 	h := b.Host()
 	target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})

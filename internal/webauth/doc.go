@@ -18,9 +18,9 @@
 // directory identifies only its own URL, since a user who can put a file on a host need not be its
 // owner. A key is valid only for the directory that it was read from.
 //
-// The field has had three forms. The current one is a dictionary, whose member is covered by the
-// signature; [Signer] writes this form. The first one is a single string. In earlier drafts, both
-// forms named an origin, whose directory is at [DirectoryPath]. Now they name the directory
+// Signature-Agent has had three forms. The current one is a dictionary, whose member is covered by
+// the signature; [Signer] writes this form. The first one is a single string. In earlier drafts,
+// both forms named an origin, whose directory is at [DirectoryPath]. Now they name the directory
 // itself. Therefore a URL without a path is read as an origin. A member with parameters, from an
 // intermediate draft, identifies no sender.
 //
@@ -45,7 +45,7 @@
 //   - Only responses with status 200 and content are signed. A 304 has neither Content-Digest nor
 //     Content-Type (RFC 9110, section 15.4.5), and the content it confirms was verified when
 //     received. For a 206, only the digest of the whole representation (Repr-Digest) is known in
-//     advance. The counts include neither.
+//     advance. [VerifyCounts] includes neither.
 //   - The authority that a signature covers must be one of the configured authorities of the site.
 //     The Host field is ignored, because a proxy may have changed it.
 package webauth
