@@ -81,7 +81,7 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 	return names, source
 }
 
-// isFirm reports whether a name, reduced to letters, is the name of the site or of a publisher.
+// isFirm reports whether a name, reduced to letters, is that of the site or of an organization.
 func (m *meta) isFirm(name string) bool {
 	return name == letters(m.siteName()) || slices.ContainsFunc(m.ldObjects, func(t ldObject) bool {
 		author := inner(t.values["author"])

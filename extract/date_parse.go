@@ -171,8 +171,8 @@ func numericForm(t []token, lang string) (y, m, d, n int) {
 	return
 }
 
-// dayFirst reports whether a language writes the day before the month. For English the order is
-// unknown, because sites of all English-speaking countries use en and en-US.
+// dayFirst reports whether a language writes the day before the month. For en and en-US the order
+// is unknown, because sites of all English-speaking countries use them.
 func dayFirst(lang string) bool {
 	switch base, region, _ := strings.Cut(lang, "-"); base {
 	case "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk", "cs", "sk", "da", "nb", "no", "fi", "tr", "el", "ro", "bg", "ca", "id", "vi":
@@ -258,9 +258,9 @@ func isGap(s string) bool {
 	return false
 }
 
-// month returns the number of a month for its name or abbreviation, or 0 if s is not a month.
-// "listopada" is October in Croatian but November in Polish, and "out" is October only in
-// Portuguese.
+// month returns the number of a month for its name or abbreviation, or 0 if s is not one. It knows
+// no Croatian names, because "listopada" is October in Croatian but November in Polish. "out" is
+// October only in Portuguese.
 func month(s, lang string) int {
 	if strings.HasPrefix(lang, "hr") || s == "out" && !strings.HasPrefix(lang, "pt") {
 		return 0

@@ -168,7 +168,7 @@ func (m *meta) lineDates(at int) []visibleDate {
 
 // leadsIn reports whether a line is so close to the title that a date in it needs no label. A line
 // before the title must belong to the title, and not to the site's header: both must also be close
-// to each other in the document. In documentation, such dates have other meanings.
+// to each other in the document. In documentation, only the four lines after the title count.
 func (m *meta) leadsIn(l *nearLine) bool {
 	if m.guess == millrace.Documentation {
 		return l.at > 0 && l.at <= 4

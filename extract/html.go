@@ -84,7 +84,7 @@ type Result struct {
 	Links    []Link
 	Feeds    []string // absolute URLs of the RSS, Atom and JSON feeds that the document declares, including feeds of comments
 	NoFollow bool     // robots directives forbid following links; Page.Access.NoIndex is the corresponding field for indexing
-	Refresh  string   // absolute target of an immediate meta refresh, which acts as a redirect, or ""
+	Refresh  string   // absolute target of a meta refresh within ten seconds, which acts as a redirect, or ""
 	// Login reports whether the page is a login form or asks for a password, with little other
 	// content.
 	Login bool

@@ -171,8 +171,8 @@ func directives(value string) (noIndex, noFollow bool) {
 	return noIndex, noFollow
 }
 
-// refresh records the target of a meta refresh within ten seconds, or "" if it leads to the same
-// page. A refresh inside noscript is ignored.
+// refresh records the target of a meta refresh within ten seconds, unless it is the page itself. A
+// refresh inside noscript is ignored.
 func (m *meta) refresh(e *html.Node) {
 	if m.res.Refresh != "" || e.Parent != nil && e.Parent.DataAtom == atom.Noscript {
 		return
