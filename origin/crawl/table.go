@@ -156,7 +156,7 @@ func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	}
 }
 
-// earliest returns the time at which the first address is due, or 0 if the table is empty.
+// earliest returns the time at which the first address is due, or 0 if no address was fetched.
 func (t *table) earliest() uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -213,7 +213,7 @@ func lastModified(h http.Header) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// aliasVersion returns the version of an alias, whose name belongs to another page or to none.
+// aliasVersion returns an alias for u with a version. The alias belongs to another page or to none.
 func aliasVersion(u string, v *version) *millrace.Page {
 	return &millrace.Page{URL: u, Version: v.String()}
 }

@@ -54,7 +54,7 @@ func tagEnd(s string) int {
 	return 0
 }
 
-// balanced returns the length of the balanced braces at the start of a text; or 0 if they do not
+// balanced returns the length of the balanced braces at the start of a text, or 0 if they do not
 // end within 2,000 bytes.
 func balanced(s string) int {
 	depth := 0

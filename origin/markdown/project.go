@@ -69,7 +69,7 @@ func other(root *os.Root, m matter) *site {
 	if g.name == "" {
 		return nil
 	}
-	return &site{convention: plainSite{}, kind: Plain, generator: g, unsupported: "rules that only Zola applies"}
+	return &site{convention: plainSite{}, kind: Plain, generator: g, unsupported: "rules that only " + g.name + " applies"}
 }
 
 // Built returns the folder that contains the built site of the project in dir. ok reports whether

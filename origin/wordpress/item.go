@@ -170,7 +170,7 @@ func racy(modified string, date time.Time) bool {
 	return err != nil || age < overlap && age > -overlap
 }
 
-// readTime parses a time in the API. It returns the zero time if the text is empty.
+// readTime parses a time in the API. For any other text, it returns the zero time.
 func readTime(s string) time.Time {
 	t, err := time.Parse(gmtLayout, s)
 	if err != nil {
