@@ -150,7 +150,7 @@ func (l *listProbe) take(f *listFile, e *entry) {
 }
 
 // hasDelta reports whether the list has a delta of the day on which it was generated. size is the
-// size of the delta in bytes, or 0 if unknown.
+// size of the delta in bytes; 0 or less means unknown.
 func (r *run) hasDelta(ctx context.Context, l *listProbe) (size int64, ok bool, err error) {
 	made := l.made
 	if made.IsZero() {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// catchesUp reports whether to read the deltas since the last day read and not the list: the list
-// must be large, and the last full read recent enough.
+// catchesUp reports whether to read the deltas since the last day read instead of the list: the
+// list must be large, and the last full read recent enough.
 func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
 	age := now.Sub(r.is.FullRead)

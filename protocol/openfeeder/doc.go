@@ -22,9 +22,10 @@
 // OpenFeeder carries URL, title, author, published, modified (updated), language, summary and the
 // content in chunks. A chunk is a passage of at most 2,000 characters: consecutive blocks, headings
 // among them, cut above a heading if possible. A search finds the same passages. The member blocks
-// contains the start of each block, so headings keep their level, lists their items and nesting,
-// tables of two or more rows and columns their cells, code its text, and quotes their type. A chunk
-// of another site without that member is one block, or one for each paragraph between empty lines.
+// contains the start of each block. With it, headings keep their level, lists their items and
+// nesting, tables of two or more rows and columns their cells, code its text, and quotes their
+// type. A chunk of another site without that member is one block, or one for each paragraph between
+// empty lines.
 //
 // OpenFeeder does not carry links and other formatting inside text, languages of code, the media
 // themselves, description, section, tags, kind, JSON-LD, and the fields of other protocols. A text

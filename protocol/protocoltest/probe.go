@@ -211,7 +211,7 @@ func near(t *testing.T, what string, estimate, is protocol.Cost) {
 	}
 }
 
-// hostile returns servers with useless responses, each with the expected error. If nil, any error.
+// hostile returns servers with useless responses, each with the expected error, or nil for any.
 func hostile() map[string]hostileServer {
 	text := func(kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

@@ -61,7 +61,7 @@ import (
 //	Appendix A           version, compression and the schema's location are not required
 func Rules() []check.Rule { return rules(nil) }
 
-// rules returns the rules with the file limits of o. If nil, the limits of the specification.
+// rules returns the rules with the file limits of o, or if o is nil, those of the specification.
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
 	rule := check.RuleBuilder[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {

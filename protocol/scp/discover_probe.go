@@ -119,7 +119,7 @@ func (r *run) addCosts(ctx context.Context, o *offer, names []string, into *prot
 	return nil
 }
 
-// sizeOf requests the size of a collection in bytes. If zero, the server does not send it.
+// sizeOf requests the size of a collection in bytes. It returns 0 if the server does not send it.
 func (r *run) sizeOf(ctx context.Context, target string) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, target, nil)
 	if err != nil {

@@ -22,9 +22,9 @@
 //     that spans several columns or rows.
 //   - A block without an http or https URL becomes its text.
 //
-// SCP does not carry formatting and links inside text, anchors, start numbers of lists, header cells,
-// summary, section, tags, kind, the fields of other protocols, tracks other than captions and
-// subtitles, the size of an audio, and creator and series of a video.
+// SCP does not carry formatting and links inside text, anchors, start numbers of lists, header
+// cells, summary, section, tags, kind, and the fields of other protocols. It loses tracks other
+// than captions and subtitles, the size of an audio, and creator and series of a video.
 //
 // SCP does not carry archives, pages of forums, pages of another origin, and pages whose line would
 // exceed 100 MB. Forums are excluded because user-generated content needs consent (Privacy

@@ -219,7 +219,7 @@ func rawObjects(raw jsonio.Raw) []json.RawMessage {
 }
 
 // canonicalObject returns a JSON object in RFC 8785 form. It returns nil if raw is not an object,
-// or has no such form when it is in an array in an object.
+// or is nested too deeply for an array in a document.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: jsonLimits.Size, Depth: jsonLimits.Depth - 2})
 	if err != nil || c.Kind() != '{' {

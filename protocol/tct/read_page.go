@@ -108,7 +108,7 @@ func (r *tctReader) Alternates(ctx context.Context, page string) (targets []stri
 }
 
 // machine fetches the M-URL of a page with one of the given C-URLs. version is the validator of the
-// stored document. If empty, none is stored.
+// stored document, or "" if none is stored.
 func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
 	return r.fetch(ctx, murl, kit.Accept(mediaType, fetch.Validators{ETag: version}), curls)
 }

@@ -74,8 +74,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
-// document fetches a document. If the document is absent, or the server sends an HTML page in its
-// place, document returns nil.
+// document fetches a document. If the document is absent or on another host, or the server sends an
+// HTML page in its place, document returns nil.
 func (s *siteContext) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, u)
 	if resp == nil || weblink.IsHTML(resp.Header) || !s.HasHost(resp.URL) {
