@@ -94,8 +94,8 @@ func (p *Policy) keep(says *millrace.Policy) {
 	p.read, p.says = p.Options.Now(), says
 }
 
-// NoteOrRefuse returns err if the caller has refused the policy, which ends the stream. Otherwise
-// NoteOrRefuse reports err as a Note, unless the document is absent.
+// NoteOrRefuse returns err, which ends the stream, if the caller has refused the policy or ctx has
+// ended. Otherwise NoteOrRefuse reports err as a Note, unless the document is absent.
 func (p *Policy) NoteOrRefuse(ctx context.Context, at string, err error) error {
 	_, refused := errors.AsType[RefusedError](err)
 	switch {

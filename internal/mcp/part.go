@@ -165,8 +165,8 @@ const maxAround = 200
 // budget changes.
 func oversized(b millrace.Block) bool { return around(b) > maxAround }
 
-// around returns the size of the markup around the innermost text of a block in bytes. Inner
-// blocks that are oversized count as text.
+// around returns the size in bytes of the markup around the innermost text of a block. Inner blocks
+// that are oversized count as text.
 func around(b millrace.Block) int {
 	n := len(b.Title) + len(b.Kind) + len(b.Language) + len(b.Caption) + len(b.Cite) + 6
 	if b.Type == millrace.FootnoteBlock {

@@ -97,8 +97,8 @@ func cut(s string, most int, lines bool) int {
 	return edge(s, end)
 }
 
-// edge returns the last offset, not after at, that does not separate a character from its
-// combining marks. Otherwise it returns the first such offset after at.
+// edge returns the last of the 64 offsets up to at that does not separate a character from its
+// combining marks. If all of them do, it returns the start of the character at or after at.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
 		if isBoundary(s, i) {

@@ -191,8 +191,8 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	})
 }
 
-// preferred returns the file that Lookup returns for a path if it exists, or "" if the result also
-// depends on other files.
+// preferred returns the file that, if it exists, Lookup returns for a path, or "" if the result
+// also depends on other files.
 func preferred(urlPath string) string {
 	name := strings.TrimPrefix(urlPath, "/")
 	switch base := path.Base(name); {

@@ -39,7 +39,7 @@ func Redirect(w http.ResponseWriter, r *http.Request, to string) {
 	Text(w, r, http.StatusMovedPermanently, "")
 }
 
-// OnlyReads reports whether the method is GET or HEAD. If it is not, OnlyReads sends an error.
+// OnlyReads sends an error unless the method is GET or HEAD. It reports whether it has sent one.
 func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return false

@@ -43,7 +43,7 @@ func NewFigure(spent, instead float64, b Basis) Figure {
 	return Figure{Round(spent), Round(instead), Round(instead - spent), b}
 }
 
-// Round rounds a sum to 12 digits, or to a whole number.
+// Round rounds a sum to 12 significant digits, unless it is a whole number.
 func Round(f float64) float64 {
 	if f != math.Trunc(f) {
 		f, _ = strconv.ParseFloat(strconv.FormatFloat(f, 'g', 12, 64), 64)

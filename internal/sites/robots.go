@@ -15,7 +15,7 @@ import (
 const maxRobots = 512 << 10
 
 // robotsLines returns the lines that the protocols add to a robots.txt. If the text disallows the
-// documents of a protocol, it omits the lines of that protocol, because our comment must not permit
+// documents of a protocol, it omits the comments of that protocol, because they must not permit
 // what the site disallows.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string

@@ -93,8 +93,8 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	return out, a.added, nil
 }
 
-// structured reports whether a document already has structural attributes, and records the names
-// of its parts.
+// structured reports whether a document already has attributes other than field, label and context,
+// and records the names of its parts.
 func (a *annotator) structured(n *dom.Node) bool {
 	found := false
 	for name, v := range attributesOf(n) {

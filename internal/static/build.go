@@ -308,9 +308,9 @@ func (b *Build) separateName(name string) string {
 }
 
 // Finish writes the configuration of the hosts, removes old files, and completes the record. After
-// that, everything is durable. If the folder contains files that no build has written, with the
-// names of files of this build but other bytes, Finish keeps them, writes all other files, and
-// returns [millrace.ErrConflict] with the code foreign-file.
+// that, everything is durable. Finish keeps a file that no build has written, even if a file of
+// this build has the same name but other bytes. Finish then writes all other files, and returns
+// [millrace.ErrConflict] with the code foreign-file.
 func (b *Build) Finish(ctx context.Context) error {
 	if err := b.finish(ctx); err != nil {
 		return fmt.Errorf("build: %w", err)

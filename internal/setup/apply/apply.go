@@ -385,7 +385,7 @@ func broken(err error, file string) error {
 	if _, gone := os.Stat(file); errors.Is(gone, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %s: %w; create it, or insert the output of millrace snippet into your configuration", millrace.ErrNotFound, file, err)
 	}
-	return millrace.Coded("config-broken", fmt.Errorf("the current configuration is broken; repair it first: %w", err))
+	return millrace.Coded("config-broken", fmt.Errorf("the current configuration is broken: %w; repair it first", err))
 }
 
 // mark ends each inserted line.
