@@ -115,8 +115,8 @@ var boxForest = func() *forest.Forest {
 	return f
 }()
 
-// classify corrects the decisions of the rules by the scores of the forest. It skips manuals, whose
-// texts have too many forms.
+// classify corrects the decisions of the rules by the scores of the forest. It skips archives, short
+// pages, and manuals, whose texts have too many forms.
 func (l *located) classify() {
 	probe := forest.ProbeOf(l.c.ctx)
 	f := boxForest

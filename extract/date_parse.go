@@ -13,8 +13,8 @@ var layouts = []string{
 	"2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC1123, time.RFC1123Z, "20060102",
 }
 
-// parseTime parses a declared date. It rejects a year alone. A date without a time of day, or with
-// a time but without a zone, becomes that day at 00:00 UTC. A time with a zone is an instant.
+// parseTime parses a declared date. It rejects a year alone. A date without a time of day becomes
+// that day at 00:00 UTC, and a time without a zone is in UTC.
 func parseTime(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < 8 || len(s) > 60 {

@@ -21,7 +21,7 @@ const (
 )
 
 // section returns the section of the site to which the page belongs: the one that it declares, else
-// its category, else the last breadcrumb before the page.
+// the last breadcrumb before the page, else its category.
 func (m *meta) section() string {
 	if s := m.first("section", "json-ld articleSection", "meta article:section", "meta articlesection", "meta section"); s != "" || m.url.Path == "/" {
 		return s

@@ -10,11 +10,9 @@ import (
 // repetitions may be coincidence.
 const minRepeated = 12
 
-// repeats leaves out parts of the root that repeat an earlier part word for word. Examples are
-// copies of the first and last slide of a slide show, and a second version for small screens. A
-// copy must be a box of the page layout, or contain several texts. In threads and on product pages,
-// any box can be a copy: of a signature, a quotation, a line about delivery. Repetitions are kept
-// in lists of references, and in single notes, lists, code, tables and quotations.
+// repeats leaves out boxes of the page layout that repeat an earlier one word for word. Examples
+// are copies of the first and last slide of a slide show, and a second version for small screens.
+// Repetitions are kept in manuals, and in boxes with code, quotations, definitions or tables.
 func (l *located) repeats() {
 	if l.kind == millrace.Documentation {
 		return
