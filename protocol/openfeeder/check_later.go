@@ -160,8 +160,8 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 }
 
 // checkInvalidated runs some time after the other rules. It fetches the pages that the site reports
-// as changed since the first read. If there are no such pages, it fetches the pages that changed
-// last before that read.
+// as changed since the first read. If the site sends no such reply, it fetches the pages that
+// changed last before that read.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable

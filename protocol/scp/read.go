@@ -199,8 +199,8 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
-// fatal reports whether an error ends the run although the site is not its cause: the caller's
-// context has ended, or the disk is full.
+// fatal reports whether an error ends the run because the site is not its cause: for example, the
+// context of the caller has ended, or the disk is full.
 func fatal(ctx context.Context, err error) bool {
 	if err == nil {
 		return false

@@ -94,8 +94,8 @@ func (s *siteContext) run(ctx context.Context) error {
 }
 
 // findLists finds the list at its fixed path, at the root of the origin or in the folder of the
-// site, or else the lists that the root announces. A site that has an M-Sitemap only near these
-// paths has the protocol, too, although not as the draft requires.
+// site, or else the lists that the root announces. An M-Sitemap that the site links to in another
+// way than the draft requires counts, too.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())

@@ -25,9 +25,9 @@ import (
 // recommended is the M-URL pattern that section 3.3 recommends.
 const recommended = "{path}" + docName00
 
-// patternOf returns the M-URL with {path} in place of the path of its C-URL, or "" if the page has
-// no M-URL. Both URLs are canonical. If the M-URL does not contain the path, patternOf returns the
-// M-URL unchanged.
+// patternOf returns the M-URL with {path} in place of the path of its C-URL, or "" for the root and
+// for a page without an M-URL. Both URLs are canonical. If the M-URL does not contain the path,
+// patternOf returns the M-URL unchanged.
 func patternOf(curl, murl string) string {
 	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, canon.Origin(curl)))
 	mpath, mquery := docname.CutQuery(strings.TrimPrefix(murl, canon.Origin(murl)))

@@ -41,8 +41,8 @@ type feedRead struct {
 	seen       map[string]time.Time // pages in both, with their times in the sitemaps
 }
 
-// loadFeed reads a feed back to a time, starting at its first document. If the state has
-// validators, the first document is fetched conditionally.
+// loadFeed reads a feed back to a time, starting at its first document. It requests that document
+// conditionally if v contains validators.
 func (r *run) loadFeed(ctx context.Context, st *feedState, v fetch.Validators, until time.Time) (*feedRead, error) {
 	fr := newFeed(st.URL)
 	next := st.URL
