@@ -61,7 +61,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	if lost > 0 && sudden(lost, r.state.UnconfirmedDeletions, total) {
 		r.report.UnconfirmedDeletions = lost
-		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run confirms it",
+		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run also misses them",
 			"source", r.from, "pages", total, "lost", lost)
 		return r.end(ctx, true)
 	}

@@ -82,7 +82,7 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 		return report, ingest.NoPagesError(report.SkippedN)
 	}
 	if report.UnconfirmedDeletions > 0 {
-		s.log.Warn("many pages are missing from the source; keeping them until the next run confirms it", "pages", report.UnconfirmedDeletions)
+		s.log.Warn("many pages are missing from the source; keeping them until the next run also misses them", "pages", report.UnconfirmedDeletions)
 	}
 	return report, nil
 }
