@@ -160,35 +160,36 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 }
 
 // checkInvalidated runs some time after the other rules. It fetches the pages that the site reports
-// as changed since the first read. If the site sends no such reply, it fetches the pages that
+// as changed since the first read. If it reports none, checkInvalidated fetches the pages that
 // changed last before that read.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable
 	}
-	reply := s.sync
 	second, err := s.fresh(ctx, s.feed.query("since", s.token()), nil)
 	if err != nil {
 		return err
 	}
-	if isReply(second) {
-		reply = second
-	}
 	checked := 0
-	for _, name := range []string{"added", "updated"} {
-		list, _ := objects(reply.body[name])
-		for _, it := range list {
-			want := parseTime(kit.Text(it["updated"]))
-			if checked == maxChecked || want.IsZero() {
-				continue
-			}
-			checked++
-			a, err := s.fresh(ctx, s.feed.query("url", relative(s.feed.Base, s.absolute(kit.Text(it["url"])))), nil)
-			if err != nil {
-				return err
-			}
-			if got := parseTime(kit.Text(a.body.at("updated"))); a.page() && got.Before(want) {
-				fail(a.url, "updated: "+cmp.Or(kit.FormatTime(got), "nothing"), kit.FormatTime(want)+", as "+reply.url+" says")
+	for _, reply := range []*siteResponse{second, s.sync} {
+		if !isReply(reply) || checked > 0 {
+			continue
+		}
+		for _, name := range []string{"added", "updated"} {
+			list, _ := objects(reply.body[name])
+			for _, it := range list {
+				want := parseTime(kit.Text(it["updated"]))
+				if checked == maxChecked || want.IsZero() {
+					continue
+				}
+				checked++
+				a, err := s.fresh(ctx, s.feed.query("url", relative(s.feed.Base, s.absolute(kit.Text(it["url"])))), nil)
+				if err != nil {
+					return err
+				}
+				if got := parseTime(kit.Text(a.body.at("updated"))); a.page() && got.Before(want) {
+					fail(a.url, "updated: "+cmp.Or(kit.FormatTime(got), "nothing"), kit.FormatTime(want)+", as "+reply.url+" says")
+				}
 			}
 		}
 	}
