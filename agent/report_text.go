@@ -30,7 +30,11 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	if r.Via != "" {
 		via = " via " + all.Label(r.Via)
 	}
-	if r.Error != "" {
+	interrupted := r.Code == "canceled"
+	switch {
+	case interrupted:
+		via = " interrupted"
+	case r.Error != "":
 		via = " failed"
 	}
 	fmt.Fprintf(w, "%s%s: %d added, %d updated, %d deleted, %d unchanged, %d skipped\n", r.Site, via, r.Added, r.Updated, r.Deleted, r.Unchanged, r.SkippedN)
@@ -38,6 +42,9 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	w.WriteString(r.Savings.Lines("  "))
 	w.WriteString(policyText(r))
 	w.WriteString(signedText(r))
+	if interrupted {
+		w.WriteString("  pages read so far are kept, and the next pull continues\n")
+	}
 	if r.Quota != "" {
 		fmt.Fprintf(w, "  ended by %s: pages read so far are kept, and the next pull continues\n", r.Quota)
 	}
@@ -50,9 +57,9 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	if r.Unconfirmed > 0 {
 		fmt.Fprintf(w, "  %s unconfirmed: stored, although the hash or ETag of the site did not match in two fetches\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
 	}
-	printed := r.Error == ""
+	printed := r.Error == "" || interrupted
 	for _, way := range r.Ways {
-		if way.Error != "" && (r.Error != "" || !way.Absent) {
+		if way.Error != "" && way.Code != "canceled" && (r.Error != "" || !way.Absent) {
 			fmt.Fprintf(w, "  %s, %s: %d pages: %s\n", all.Label(way.Protocol), way.Part, way.Pages, way.Error)
 			printed = printed || way.Error == r.Error
 		}
