@@ -212,6 +212,28 @@ func TestDictionary(t *testing.T) {
 	}
 }
 
+// Check sees the header of the coded response, once. It does not see a response that a second request
+// replaces.
+func TestDictionaryCheck(t *testing.T) {
+	t.Parallel()
+	s := &dczServer{match: `match="/list"`}
+	c := newDCZ(t, s)
+	var checked []string
+	c.client = New(&Options{AllowPrivate: true, IgnoreRobots: true, Dictionaries: c.held, Check: func(resp *http.Response, digest error) error {
+		checked = append(checked, fmt.Sprint(resp.Header.Get("Content-Encoding"), " ", digest))
+		return digest
+	}})
+	c.expect("/list", edition(0))
+	s.publish(1)
+	c.expect("/list", edition(1))
+	s.spoil = func(_ http.Header, body []byte) []byte { return append(body, 'x') }
+	s.publish(2)
+	c.expect("/list", edition(2))
+	if want := []string{" <nil>", "dcz <nil>", " <nil>"}; !slices.Equal(checked, want) {
+		t.Errorf("%q, want %q", checked, want)
+	}
+}
+
 // The coding is offered only if the specification allows it.
 func TestDictionaryOffer(t *testing.T) {
 	t.Parallel()
