@@ -38,11 +38,13 @@ func (w *watch) delivery(s store.FleetSite, name string) delivery {
 }
 
 // deliveries delivers the changes of all sites. A receiver gets the changes of one site at a time.
+// The receiver of the options and the webhooks do not wait for each other.
 type deliveries struct {
 	w     *watch
 	yield func(*Event) bool
-	bell  chan struct{}
-	ended bool // the loop has ended
+	main  chan struct{} // a change for the receiver of the options may be pending
+	hooks chan struct{} // a change for a webhook may be pending
+	ended bool          // the loop has ended
 
 	mu      sync.Mutex
 	pending map[delivery]bool // sites that may have changed
@@ -53,7 +55,7 @@ type deliveries struct {
 
 func newDeliveries(w *watch) *deliveries {
 	return &deliveries{
-		w: w, bell: make(chan struct{}, 1), pending: make(map[delivery]bool), busy: make(map[delivery]int), active: make(map[string]bool), gone: make(map[string]bool),
+		w: w, main: make(chan struct{}, 1), hooks: make(chan struct{}, 1), pending: make(map[delivery]bool), busy: make(map[delivery]int), active: make(map[string]bool), gone: make(map[string]bool),
 	}
 }
 
@@ -62,12 +64,16 @@ func (t *deliveries) wake(d delivery) {
 	t.mu.Lock()
 	t.pending[d] = true
 	t.mu.Unlock()
-	t.ring()
+	bell := t.main
+	if d.webhook != "" {
+		bell = t.hooks
+	}
+	ring(bell)
 }
 
-func (t *deliveries) ring() {
+func ring(bell chan struct{}) {
 	select {
-	case t.bell <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
 }
@@ -87,24 +93,26 @@ func (t *deliveries) follow(sites []delivery) (release func()) {
 	return func() { add(-1) }
 }
 
-// take returns the sites that may have changed, by webhook, in order. Sites whose webhook is
-// active remain pending.
-func (t *deliveries) take() map[string][]string {
+// take returns the sites that may have changed, by webhook, in order: those with a webhook, or the
+// others. Sites whose webhook is active remain pending.
+func (t *deliveries) take(hooks bool) map[string][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sites := make(map[string][]string)
 	add := func(d delivery) {
-		if !t.active[d.webhook] && !t.gone[d.webhook] {
+		if !t.gone[d.webhook] {
 			sites[d.webhook] = append(sites[d.webhook], d.site)
 		}
 	}
+	waits := func(d delivery) bool { return d.webhook != "" != hooks || t.active[d.webhook] }
 	for d := range t.busy {
-		if !t.pending[d] {
+		if !t.pending[d] && !waits(d) {
 			add(d)
 		}
 	}
 	for d := range t.pending {
-		if add(d); !t.active[d.webhook] {
+		if !waits(d) {
+			add(d)
 			delete(t.pending, d)
 		}
 	}
@@ -125,7 +133,7 @@ func (t *deliveries) post(ctx context.Context, webhook string, sites []string) {
 	delete(t.active, webhook)
 	for d := range t.pending {
 		if d.webhook == webhook {
-			t.ring()
+			ring(t.hooks)
 			return
 		}
 	}
@@ -134,27 +142,32 @@ func (t *deliveries) post(ctx context.Context, webhook string, sites []string) {
 // run delivers changes until ctx or the loop ends. tasks are the deliveries to webhooks.
 func (t *deliveries) run(ctx context.Context, tasks *sync.WaitGroup, yield func(*Event) bool) {
 	t.yield = yield
-	tick := time.NewTicker(deliverEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.bell:
-		case <-tick.C:
-		}
-		all := t.take()
-		for webhook, sites := range all {
-			if webhook != "" {
+	tasks.Go(func() {
+		for wait(ctx, t.hooks) {
+			for webhook, sites := range t.take(true) {
 				tasks.Go(func() { t.post(ctx, webhook, sites) })
 			}
 		}
-		for _, name := range all[""] {
+	})
+	for wait(ctx, t.main) {
+		for _, name := range t.take(false)[""] {
 			if t.flush(ctx, delivery{name, ""}); t.ended {
 				return
 			}
 		}
 	}
+}
+
+// wait waits for a bell, at most deliverEvery, and reports whether ctx has not ended.
+func wait(ctx context.Context, bell <-chan struct{}) bool {
+	timer := time.NewTimer(deliverEvery)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-bell:
+	case <-timer.C:
+	}
+	return ctx.Err() == nil
 }
 
 // refusal is the error with which a receiver refused an event.

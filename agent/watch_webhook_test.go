@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A site with a webhook has its changes posted there and nowhere else. A webhook that hangs does
-// not delay the changes of other sites.
+// A site with a webhook has its changes posted there and nowhere else. Neither a webhook that hangs
+// nor a loop that does not end delays the changes for other receivers.
 func TestFleetWebhooks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestFleetWebhooks(t *testing.T) {
 			}
 			got[receiver][e.Site] += len(e.Lines)
 		}
-		answers := make(chan struct{})
+		answers, reading := make(chan struct{}), make(chan struct{})
 		refuse := true
 		o := &WatchOptions{MinInterval: time.Minute, MaxInterval: time.Minute}
 		o.Webhook = func(ctx context.Context, url string, e *Event) error {
@@ -73,12 +73,16 @@ func TestFleetWebhooks(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		f.tasks.Go(func() {
+			read := 0
 			for e, err := range a.Watch(ctx, nil, o) {
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				record("", e)
+				if read += len(e.Lines); read >= fleetnet.Pages {
+					<-reading
+				}
 			}
 		})
 		check := func(want map[string]map[string]int) {
@@ -96,7 +100,10 @@ func TestFleetWebhooks(t *testing.T) {
 		for i := range 4 {
 			f.net.Edit(i, 0)
 		}
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5 * time.Minute) // the loop still handles an event
+		check(map[string]map[string]int{quick: all(1, 1), "": all(3, 0)})
+		close(reading)
+		time.Sleep(time.Minute)
 		check(map[string]map[string]int{quick: all(1, 1), "": all(3, 1)})
 		close(answers)
 		mu.Lock()
