@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -209,10 +210,38 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 			a.o.Logger.Info("watching", "sites", len(urls), "worker", w.worker)
 		}
 		tasks.Go(func() { w.run(ctx, &tasks) })
+		if urls == nil {
+			tasks.Go(func() {
+				if err := w.deliverStored(ctx); err != nil && ctx.Err() == nil {
+					a.o.Logger.Warn("could not look for stored changes; the next pull of each site delivers its changes", "err", err)
+				}
+			})
+		}
 		w.deliveries.run(ctx, &tasks, func(e *Event) bool { return yield(e, nil) })
 		stop()
 		tasks.Wait()
 	}
+}
+
+// deliverStored delivers the changes of all sites that earlier programs have stored and not delivered.
+func (w *watch) deliverStored(ctx context.Context) error {
+	for s, err := range w.fleet.Sites(ctx, store.FleetQuery{}) {
+		if err != nil {
+			return err
+		}
+		if s.Name == "" { // never pulled
+			continue
+		}
+		d := w.delivery(s, s.Name)
+		waiting, err := w.deliveries.waiting(ctx, d)
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			return err
+		}
+		if waiting {
+			w.deliveries.wake(d)
+		}
+	}
+	return nil
 }
 
 // addToFleet adds sites to the fleet, and resumes those that it has.

@@ -115,3 +115,42 @@ func TestFleetWebhooks(t *testing.T) {
 		f.tasks.Wait()
 	})
 }
+
+// Changes that a program has stored and not delivered are delivered when the next program begins, not
+// only after the next pull of their site.
+func TestFleetDeliversStored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 3, 0, time.Minute, nil)
+		defer f.net.Close()
+		a, err := New(f.store, &Options{Dial: (&worker{}).dial(f.net), Resolve: f.net.Resolve, Via: "tct-01", Parallel: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		watch := func(refusal error, limit time.Duration) {
+			ctx, stop := context.WithTimeout(t.Context(), limit)
+			defer stop()
+			for e, err := range a.Watch(ctx, nil, &WatchOptions{MinInterval: 24 * time.Hour, MaxInterval: 24 * time.Hour}) {
+				switch {
+				case err != nil:
+					t.Error(err)
+				case refusal != nil:
+					e.Refuse(refusal)
+				default:
+					got[e.Site] += len(e.Lines)
+				}
+			}
+		}
+		watch(errors.New("not now"), 10*time.Minute)
+		requests := f.net.Log().Requests
+		watch(nil, 10*time.Second)
+		want := map[string]int{}
+		for i := range 3 {
+			want[f.net.URL(i)] = fleetnet.Pages
+		}
+		if d := cmp.Diff(want, got); d != "" || f.net.Log().Requests != requests {
+			t.Errorf("%d requests, %s", f.net.Log().Requests-requests, d)
+		}
+	})
+}
