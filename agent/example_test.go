@@ -18,7 +18,7 @@ import (
 // mill is a site without a protocol.
 var mill = fstest.MapFS{
 	"index.html": {Data: []byte(`<title>Mill</title><p>The mill has <a href="wheel.html">a wheel</a>, which turns the stone day and night.</p>`)},
-	"wheel.html": {Data: []byte(`<title>Wheel</title><p>The wheel has forty buckets, each of which holds eight litres of water.</p>`)},
+	"wheel.html": {Data: []byte(`<title>Wheel</title><p>The wheel has forty buckets, each of which holds eight liters of water.</p>`)},
 }
 
 // text returns the text of all pages of a site.
@@ -72,7 +72,7 @@ func ExampleAgent_Pull() {
 	// Output:
 	// crawl 2 <nil>
 	// Mill: The mill has a wheel, which turns the stone day and night.
-	// Wheel: The wheel has forty buckets, each of which holds eight litres of water.
+	// Wheel: The wheel has forty buckets, each of which holds eight liters of water.
 	//  <nil>
 }
 

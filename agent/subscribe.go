@@ -30,7 +30,7 @@ type hubState struct {
 func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 	s.pushed.mu.Lock()
 	defer s.pushed.mu.Unlock()
-	if w.o.Subscriber == nil || ctx.Err() != nil || s.pushed.running || w.now().Before(s.pushed.quiet) {
+	if w.o.Subscriber == nil || ctx.Err() != nil || s.pushed.running || w.isQuiet(s.pushed.quiet) {
 		return
 	}
 	s.pushed.running = true
@@ -45,8 +45,9 @@ func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 		}
 		level("not subscribed to a hub", "site", s.folder, "reason", err)
 		s.pushed.mu.Lock()
-		defer s.pushed.mu.Unlock()
 		s.pushed.running, s.pushed.quiet = false, w.now().Add(listenAgain)
+		s.pushed.mu.Unlock()
+		w.release(ctx, s)
 	})
 }
 

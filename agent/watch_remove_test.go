@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -261,7 +262,10 @@ func TestSharedStream(t *testing.T) {
 // A removed site is no longer listened to.
 func TestUnfollow(t *testing.T) {
 	t.Parallel()
-	a, err := New(memory.New(nil), nil)
+	a, err := New(memory.New(nil), &Options{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done() // the sites never answer
+		return nil, ctx.Err()
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +282,7 @@ func TestUnfollow(t *testing.T) {
 	var tasks sync.WaitGroup
 	ended := make(map[string]context.Context)
 	for _, s := range sites {
-		w.follow(ctx, &tasks, &turn{Turn: store.Turn{Site: s}, record: watchRecord{Quiet: time.Now().Add(time.Hour)}})
+		w.follow(ctx, &tasks, &turn{Turn: store.Turn{Site: s}})
 		ended[s.URL] = w.sites[s.URL].ctx
 	}
 	query := func(i int) store.FleetQuery { return store.FleetQuery{Sites: []string{sites[i].URL}} }

@@ -11,11 +11,13 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/schedule"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
 
-// maxFollowed is the maximum number of sites whose event streams and hubs one program listens to.
+// maxFollowed is the maximum number of sites whose event streams and hubs one program listens to, or
+// in which it looks for them.
 const maxFollowed = 256
 
 // unfollowAfter is the maximum time for which a removed site is still listened to.
@@ -41,10 +43,24 @@ type watchRecord struct {
 	schedule.State
 	// Event is the last event that was received before the last pull began.
 	Event string `json:"event,omitempty"`
-	// Quiet is the time until which the site is assumed to have no event stream.
-	Quiet time.Time `json:"quiet,omitzero"`
 	// Compacted is the time of the last compaction of the site.
 	Compacted time.Time `json:"compacted,omitzero"`
+}
+
+// quiet contains the times until which a site is assumed to have no event stream and no hub.
+type quiet struct {
+	Stream time.Time `json:"stream,omitzero"`
+	Hub    time.Time `json:"hub,omitzero"`
+}
+
+func (w *watch) storedQuiet(site string) state.JSON[quiet] {
+	return state.JSON[quiet]{State: w.a.store.State(), Namespace: site, Key: "watch/quiet"}
+}
+
+// isQuiet reports whether a time is in the future, but not too far: the clock may have been wrong.
+func (w *watch) isQuiet(until time.Time) bool {
+	now := w.now()
+	return now.Before(until) && now.Add(listenAgain).After(until)
 }
 
 // decodeRecord returns a stored record. An unreadable record, for example of another version,
@@ -85,13 +101,26 @@ func (w *watch) resume(ctx context.Context, tasks *sync.WaitGroup, s store.Fleet
 func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 	url := t.Site.URL
 	w.mu.Lock()
-	s := w.sites[url]
-	if s == nil && len(w.sites) < maxFollowed && (!w.o.NoListen || w.o.Subscriber != nil) {
+	s, full := w.sites[url], len(w.sites) >= maxFollowed
+	w.mu.Unlock()
+	var q quiet
+	if s == nil {
+		var err error
+		if q, err = w.storedQuiet(url).Load(ctx); err != nil && ctx.Err() == nil {
+			w.a.o.Logger.Warn("could not read whether a site has an event stream", "site", url, "err", err)
+		}
+		if full || (w.o.NoListen || w.isQuiet(q.Stream)) && (w.o.Subscriber == nil || w.isQuiet(q.Hub)) {
+			return
+		}
+	}
+	w.mu.Lock()
+	if s = w.sites[url]; s == nil {
 		root, err := ingest.Root(url)
 		if err != nil {
 			panic("agent: the fleet has a site without a root: " + err.Error())
 		}
-		s = &watchedSite{root: root, folder: url, eventID: t.record.Event, quiet: t.record.Quiet}
+		s = &watchedSite{root: root, folder: url, eventID: t.record.Event, quiet: q.Stream}
+		s.pushed.quiet = q.Hub
 		s.ctx, s.stop = context.WithCancel(ctx)
 		s.hint = func() { w.hint(ctx, url) }
 		w.sites[url] = s
@@ -101,21 +130,38 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 			s.pushed.tasks.Wait()
 		})
 	}
-	if s != nil && w.listening[s.root] == nil {
+	if w.listening[s.root] == nil {
 		w.listening[s.root] = s
 	}
-	listens := s != nil && w.listening[s.root] == s
+	listens := w.listening[s.root] == s
 	w.mu.Unlock()
-	if s == nil {
-		return
-	}
+	w.subscribe(s.ctx, s)
 	if listens {
 		w.listen(s.ctx, s, t.result.Delay)
 	}
-	w.subscribe(s.ctx, s)
+}
+
+// release makes room for another site if a site has neither an event stream nor a hub, and no other
+// site of its origin listens for it. It stores when to look again.
+func (w *watch) release(ctx context.Context, s *watchedSite) {
 	s.mu.Lock()
-	t.record.Quiet = s.quiet
+	q, listens := quiet{Stream: s.quiet}, s.listener != nil
 	s.mu.Unlock()
+	s.pushed.mu.Lock()
+	q.Hub = s.pushed.quiet
+	listens = listens || s.pushed.running
+	s.pushed.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if other := w.listening[s.root]; listens || other != nil && other != s || w.sites[s.folder] != s {
+		return
+	}
+	if err := w.storedQuiet(s.folder).Save(ctx, q); err != nil && ctx.Err() == nil {
+		w.a.o.Logger.Warn("could not store that a site has no event stream", "site", s.folder, "err", err)
+	}
+	s.stop()
+	delete(w.sites, s.folder)
+	delete(w.listening, s.root)
 }
 
 // hint makes sites due.
@@ -186,7 +232,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration)
 	if s.listener != nil {
 		s.listener.save(ctx, w, s.root)
 	}
-	if w.o.NoListen || ctx.Err() != nil || s.listener != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // ignores times too far in the future: the clock may have been wrong
+	if w.o.NoListen || ctx.Err() != nil || s.listener != nil || w.isQuiet(s.quiet) {
 		return
 	}
 	for _, proto := range w.a.protocols() {
@@ -216,9 +262,10 @@ func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration)
 			}
 			w.a.o.Logger.Debug("event stream ended", "site", s.root, "err", err)
 			s.mu.Lock()
-			defer s.mu.Unlock()
 			s.listener, s.quiet = nil, w.now().Add(listenAgain)
 			e.save(ctx, w, s.root)
+			s.mu.Unlock()
+			w.release(ctx, s)
 		}()
 		return
 	}

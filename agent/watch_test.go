@@ -60,7 +60,7 @@ func TestWatchDelivers(t *testing.T) {
 	t.Parallel()
 	mill := fstest.MapFS{
 		"index.html": {Data: []byte(`<title>Mill</title><p>The mill has <a href="wheel.html">a wheel</a>, which turns the stone day and night.</p>`)},
-		"wheel.html": {Data: []byte(`<title>Wheel</title><p>The wheel has forty buckets, each of which holds eight litres of water.</p>`)},
+		"wheel.html": {Data: []byte(`<title>Wheel</title><p>The wheel has forty buckets, each of which holds eight liters of water.</p>`)},
 	}
 	site := httptest.NewServer(http.FileServerFS(mill))
 	defer site.Close()

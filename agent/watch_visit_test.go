@@ -127,6 +127,49 @@ func TestFleetPush(t *testing.T) {
 	})
 }
 
+// Sites without an event stream take no room from those that have one.
+func TestFleetManyWithoutStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const hosts, with = maxFollowed + 40, 40 // the last ones have a stream
+		f := newFleetTest(t, hosts, 0, 20*time.Minute, nil)
+		defer f.net.Close()
+		var mu sync.Mutex
+		streams := make(map[string]bool)
+		f.net.Intercept = func(w http.ResponseWriter, r *http.Request) bool {
+			events := ""
+			var i int
+			if _, err := fmt.Sscanf(r.Host, "h%d.example", &i); err == nil && i >= hosts-with {
+				events = `,"events":{"endpoint":"/events","type":"text/event-stream"}`
+			}
+			switch r.URL.Path {
+			case "/.well-known/openfeeder.json":
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprintf(w, `{"version":"1.0","site":{"name":"x","url":"http://%s/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":[]%s}`, r.Host, events)
+			case "/openfeeder":
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"schema":"openfeeder/1.0","type":"index","page":1,"total_pages":1,"items":[]}`)
+			case "/events":
+				mu.Lock()
+				streams[r.Host] = true
+				mu.Unlock()
+				w.Header().Set("Content-Type", "text/event-stream")
+			default:
+				return false
+			}
+			return true
+		}
+		stop := f.start(&worker{via: "openfeeder"})
+		time.Sleep(45 * time.Minute)
+		stop()
+		f.tasks.Wait()
+		time.Sleep(time.Second) // responses to requests that were canceled end
+		if len(streams) != with {
+			t.Errorf("%d sites are listened to", len(streams))
+		}
+	})
+}
+
 // The keys of signatures are fetched in the turn of their site: the machine gets one request at a
 // time, with at least the delay between them.
 func TestFleetKeys(t *testing.T) {

@@ -169,7 +169,7 @@ func TestLogin(t *testing.T) {
 		{"small box beside text", "/", `<div>` + form + `</div>` + prose, false},
 		{"text about logging in", "/login", `<title>Log in</title>` + prose + form, false},
 		{"hidden", "/", `<div style="display: none">` + form + `</div><p>Hello</p>`, false},
-		{"in a dialogue", "/", `<div class="login-modal">` + form + `</div><p>Hello</p>`, false},
+		{"in a dialog", "/", `<div class="login-modal">` + form + `</div><p>Hello</p>`, false},
 		{"form around the page", "/", `<form>` + strings.Repeat(goods, 5) + `<input type=password></form>`, false},
 		{"new account", "/", `<form><input type=password autocomplete=new-password></form>`, false},
 		{"no field", "/login", `<title>Log in</title><p>Use your key.</p>`, false},

@@ -46,30 +46,30 @@ func TestRealBucket(t *testing.T) {
 		})
 	}
 	s := start()
-	has(s, "four metres")
-	edit(t, folder, "four metres", "five metres")
-	has(s, "five metres")
+	has(s, "four meters")
+	edit(t, folder, "four meters", "five meters")
+	has(s, "five meters")
 	if _, err := os.Stat(filepath.Join(dir, "pages.db-files")); err == nil {
 		t.Error("the folder of artifacts exists, too")
 	}
 	// While the server is down, nothing is published and everything is served, even after a
 	// restart.
 	server.Stop()
-	edit(t, folder, "five metres", "six metres")
+	edit(t, folder, "five meters", "six meters")
 	eventually(t, "the log says that publication waits", func() bool {
 		return strings.Contains(s.out.String(), "level=ERROR") && strings.Contains(s.out.String(), "code=bucket-down")
 	})
-	has(s, "five metres")
+	has(s, "five meters")
 	if code, _, text := get(t, s.url+"readyz"); code != 200 {
 		t.Errorf("readyz: %d %s", code, text)
 	}
 	s.ended(t)
 	again := start()
-	has(again, "five metres")
+	has(again, "five meters")
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	has(again, "six metres")
+	has(again, "six meters")
 	again.ended(t)
 	// A start without the cache reads the bucket.
 	if err := os.RemoveAll(filepath.Join(dir, "pages.db-cache")); err != nil {
@@ -79,7 +79,7 @@ func TestRealBucket(t *testing.T) {
 		t.Errorf("verify: %+v", r)
 	}
 	last := start()
-	has(last, "six metres")
+	has(last, "six meters")
 	last.ended(t)
 	code, _, errs := command(t, nil, "serve", "--listen", "127.0.0.1:0", folder, "--store", filepath.Join(dir, "other.db"), "--artifacts", bucket)
 	if code == 0 || !strings.Contains(errs, "owner") {
@@ -109,7 +109,7 @@ func TestRealBucketKills(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3server.Secret)
 	folder, store := copySite(t, "handbook"), filepath.Join(t.TempDir(), "pages.db")
 	args := []string{"serve", folder, "--listen", "127.0.0.1:0", "--base-url", "https://handbook.example/", "--store", store, "--artifacts", bucket, "--llms-full"}
-	text := "four metres"
+	text := "four meters"
 	rng := rand.New(rand.NewPCG(46, 2))
 	for round := range testkit.Size(3, 8, 200) {
 		var log buffer
@@ -120,7 +120,7 @@ func TestRealBucketKills(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "it is ready", func() bool { return readyLine.MatchString(log.String()) })
-		next := fmt.Sprint(round, " metres")
+		next := fmt.Sprint(round, " meters")
 		edit(t, folder, text, next)
 		text = next
 		<-time.After(time.Duration(rng.IntN(2500)) * time.Millisecond)

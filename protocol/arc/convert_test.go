@@ -33,7 +33,7 @@ func guide() *millrace.Page {
 		Blocks: []millrace.Block{
 			heading(1, "How to water"),
 			paragraph("Water in the evening. The ground keeps it then. At noon it is gone."),
-			heading(2, "How much?"), heading(3, "In summer"), paragraph("Ten litres a week."),
+			heading(2, "How much?"), heading(3, "In summer"), paragraph("Ten liters a week."),
 			heading(2, "How much?"),
 			{Type: millrace.CodeBlock, Text: "water(10)"},
 			paragraph("See Dr. Green. It depends."),
@@ -45,7 +45,7 @@ func guide() *millrace.Page {
 
 func TestSnapshotOfPlainPage(t *testing.T) {
 	const want = `{"page":"article","sections":[` +
-		`{"name":"how-much","summary":"Ten litres a week.","title":"How much?"},` +
+		`{"name":"how-much","summary":"Ten liters a week.","title":"How much?"},` +
 		`{"name":"how-much-2","summary":"See Dr. Green. It depends.","title":"How much?"},` +
 		`{"name":"section","title":"***"},{"name":"empty","title":"Empty"}],` +
 		`"summary":"Water in the evening. The ground keeps it then.","title":"How to water","type":"HowTo"}`
