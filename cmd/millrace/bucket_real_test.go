@@ -46,26 +46,26 @@ func TestRealBucket(t *testing.T) {
 		})
 	}
 	s := start()
-	has(s, "four meters")
-	edit(t, folder, "four meters", "five meters")
-	has(s, "five meters")
+	has(s, "four metres")
+	edit(t, folder, "four metres", "five metres")
+	has(s, "five metres")
 	if _, err := os.Stat(filepath.Join(dir, "pages.db-files")); err == nil {
 		t.Error("the folder of artifacts exists, too")
 	}
 	// While the server is down, nothing is published and everything is served, even after a
 	// restart.
 	server.Stop()
-	edit(t, folder, "five meters", "six meters")
+	edit(t, folder, "five metres", "six meters")
 	eventually(t, "the log says that publication waits", func() bool {
 		return strings.Contains(s.out.String(), "level=ERROR") && strings.Contains(s.out.String(), "code=bucket-down")
 	})
-	has(s, "five meters")
+	has(s, "five metres")
 	if code, _, text := get(t, s.url+"readyz"); code != 200 {
 		t.Errorf("readyz: %d %s", code, text)
 	}
 	s.ended(t)
 	again := start()
-	has(again, "five meters")
+	has(again, "five metres")
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestRealBucketKills(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3server.Secret)
 	folder, store := copySite(t, "handbook"), filepath.Join(t.TempDir(), "pages.db")
 	args := []string{"serve", folder, "--listen", "127.0.0.1:0", "--base-url", "https://handbook.example/", "--store", store, "--artifacts", bucket, "--llms-full"}
-	text := "four meters"
+	text := "four metres"
 	rng := rand.New(rand.NewPCG(46, 2))
 	for round := range testkit.Size(3, 8, 200) {
 		var log buffer
