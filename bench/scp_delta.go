@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -104,7 +105,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/sitemap.xml", nil)
 		if done, err := server.Serve(w, r); err != nil || !done {
-			return 0, "", fmt.Errorf("serve the sitemap: handled %t, error %v", done, err)
+			return 0, "", fmt.Errorf("serve the sitemap: %w", cmp.Or(err, millrace.ErrNotFound))
 		}
 		text := w.Body.String()
 		if !snapshotURL.MatchString(text) {
