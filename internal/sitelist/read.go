@@ -138,6 +138,9 @@ func (l *List) With(settings store.FleetSite) iter.Seq2[store.FleetSite, error] 
 
 func (l *List) source(ctx context.Context, source string) error {
 	switch {
+	case source == "":
+		l.addInvalid(source, 0, millrace.ErrorCode(millrace.ErrInvalid), "empty; use a URL, a file or -")
+		return nil
 	case source == "-":
 		return l.list(ctx, "standard input", l.stdin)
 	case IsList(source):

@@ -129,10 +129,10 @@ func TestSources(t *testing.T) {
 	for i := range 10 {
 		answer(fmt.Sprintf("/deep%d.xml", i), index(fmt.Sprintf("%s/deep%d.xml", server.URL, i+1)))
 	}
-	l, urls := read(t, strings.NewReader("https://four.example/\n"), server.URL+"/index.xml", server.URL+"/list.txt", "-", "five.example", "wrong://x", "absent file", "absent.csv", server.URL+"/deep0.xml")
+	l, urls := read(t, strings.NewReader("https://four.example/\n"), server.URL+"/index.xml", server.URL+"/list.txt", "-", "five.example", "wrong://x", "absent file", "absent.csv", "", server.URL+"/deep0.xml")
 	if slices.Sort(urls); !slices.Equal(urls, []string{
 		"https://five.example/", "https://four.example/", "https://one.example/", "https://three.example/", "https://two.example/",
-	}) || l.Rules["http-404"] != 1 || l.Rules["bad-scheme"] != 1 || l.Rules["too-large"] != 1 || l.Rules["file-not-found"] != 2 || l.Invalid != 5 {
+	}) || l.Rules["http-404"] != 1 || l.Rules["bad-scheme"] != 1 || l.Rules["too-large"] != 1 || l.Rules["file-not-found"] != 2 || l.Rules["invalid"] != 1 || l.Invalid != 6 {
 		t.Errorf("%q, %+v", urls, l.Report)
 	}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP()
