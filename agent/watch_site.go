@@ -152,16 +152,25 @@ func (w *watch) release(ctx context.Context, s *watchedSite) {
 	listens = listens || s.pushed.running
 	s.pushed.mu.Unlock()
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if other := w.listening[s.root]; listens || other != nil && other != s || w.sites[s.folder] != s {
+	other := w.listening[s.root]
+	keep := listens || other != nil && other != s || w.sites[s.folder] != s
+	w.mu.Unlock()
+	if keep {
 		return
 	}
 	if err := w.storedQuiet(s.folder).Save(ctx, q); err != nil && ctx.Err() == nil {
 		w.a.o.Logger.Warn("could not store that a site has no event stream", "site", s.folder, "err", err)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sites[s.folder] != s {
+		return // removed
+	}
 	s.stop()
 	delete(w.sites, s.folder)
-	delete(w.listening, s.root)
+	if w.listening[s.root] == s {
+		delete(w.listening, s.root)
+	}
 }
 
 // hint makes sites due.
