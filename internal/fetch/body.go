@@ -69,14 +69,18 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 		}
 	}()
 	lim := limits{}.orDefault()
-	var check func(resp *http.Response, digest error) error
+	var broken func()
 	if w, ok := body.(*wireBody); ok {
-		lim, check = w.limits, w.check
+		lim, broken = w.limits, func() {
+			if w.broken != nil {
+				w.broken()
+			}
+		}
 		if w.keep != nil && w.coding == resp.Header.Get("Content-Encoding") {
 			c.kept = new(bytes.Buffer)
 		}
 	} else if e, ok := body.(emptyBody); ok {
-		check = e.check
+		broken = e.broken
 	} else if resp.Request != nil {
 		if d, ok := resp.Request.Context().Value(download{}).(download); ok {
 			lim.body = d.limit
@@ -89,10 +93,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	if err != nil {
 		return nil, c.invalid("coding", err.Error(), nil)
 	}
-	c.src = &source{r: body, url: c.url, want: -1, check: func(digest error) error { return digest }}
-	if check != nil {
-		c.src.check = func(digest error) error { return check(resp, digest) }
-	}
+	c.src = &source{r: body, url: c.url, want: -1, broken: broken}
 	if hasBody(resp) && !resp.Uncompressed {
 		c.src.want, c.src.digests = resp.ContentLength, digests(resp.StatusCode, resp.Header)
 	}
@@ -251,7 +252,7 @@ type source struct {
 	want    int64 // Content-Length; -1 if unknown
 	n       int64
 	digests []digest
-	check   func(digest error) error // verifies the response, after its digests
+	broken  func() // called if a digest does not match; may be nil
 	err     error
 }
 
@@ -271,18 +272,17 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verify returns io.EOF if the body, read to its end, matches the digests in the header, and the
-// response passes the check.
+// verify returns io.EOF if the body, read to its end, matches the digests in the header.
 func (s *source) verify() error {
-	var err error
 	for _, d := range s.digests {
 		if !d.ok() {
-			err = &BodyError{URL: s.url, Code: "digest", Reason: "the " + d.name + " digest in the header does not match", Kind: millrace.ErrInvalid}
-			break
+			if s.broken != nil {
+				s.broken()
+			}
+			return &BodyError{URL: s.url, Code: "digest", Reason: "the " + d.name + " digest in the header does not match", Kind: millrace.ErrInvalid}
 		}
 	}
-	s.err = cmp.Or(s.check(err), io.EOF)
-	return s.err
+	return io.EOF
 }
 
 // meter applies the limits to one stage of decoding. Each stage has its own meter, because stacked

@@ -262,13 +262,9 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 	count := body.onComplete
 	body.onComplete = nil
 	if check := body.check; check != nil {
-		coded := *resp
-		coded.Header = resp.Header.Clone()
-		body.check = func(_ *http.Response, digest error) error {
-			if digest != nil {
-				return digest // the second request replaces this one
-			}
-			return check(&coded, nil)
+		body.check = func() (func(), error) {
+			_, err := check()
+			return nil, err // if the body is broken, the second request replaces this one
 		}
 	}
 	resp.Header.Del("Content-Encoding")

@@ -108,11 +108,10 @@ type Options struct {
 	// response was read or closed. For a [Stream], it is called when the response begins. It may be
 	// nil, and must be safe for concurrent use.
 	Done func()
-	// Check verifies each response whose content [Decode] has read to its end. digest is the error
-	// of a body that does not match its digests, or nil. The error of Check replaces it. The request
-	// has ended, so Check may send other requests. It may be nil, and must be safe for concurrent
-	// use.
-	Check func(resp *http.Response, digest error) error
+	// Check verifies each response whose body has been read to its end. Its error replaces the end. If
+	// the body does not match its digests, the client then calls broken, unless it is nil. The request
+	// has ended, so Check may send other requests. It may be nil, and must be safe for concurrent use.
+	Check func(resp *http.Response) (broken func(), err error)
 	// Rand returns numbers in [0, 1) for the jitter of [Do]. If nil, math/rand is used. It
 	// must be safe for concurrent use.
 	Rand func() float64
@@ -144,7 +143,7 @@ type Client struct {
 	own          *pacer // a queue for all requests of this client; nil if only pace limits them
 	sign         func(*http.Request) error
 	done         func()
-	check        func(resp *http.Response, digest error) error
+	check        func(resp *http.Response) (broken func(), err error)
 	dictionaries Dictionaries // nil if unused
 }
 
@@ -367,18 +366,30 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		resp.Body = http.NoBody
 		watch.stop()
 		pass.done(went)
-		if c.check != nil {
-			resp.Body = emptyBody{resp.Body, c.check}
+		if c.check == nil {
+			return resp, nil
+		}
+		broken, err := c.check(resp)
+		if err != nil {
+			return nil, err
+		}
+		if broken != nil {
+			resp.Body = emptyBody{resp.Body, broken}
 		}
 		return resp, nil
 	}
 	body := &wireBody{
-		body: resp.Body, check: c.check, watch: watch, pass: pass, limits: lim, count: &c.stats.body, spent: c.over,
+		body: resp.Body, watch: watch, pass: pass, limits: lim, count: &c.stats.body, spent: c.over,
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	body.paced = isFile && !isStream // a stream has no minimum rate
 	if isHTML(resp) {
 		body.onComplete = func(content int64) { c.stats.page(header+body.n, content) }
+	}
+	if c.check != nil {
+		received := *resp // the caller may change the response before the body ends
+		received.Header = resp.Header.Clone()
+		body.check = func() (func(), error) { return c.check(&received) }
 	}
 	resp.Body = body
 	return resp, nil

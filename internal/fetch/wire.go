@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -104,17 +103,20 @@ type wireBody struct {
 	// onComplete is called once, with the length of the content, when the body has been read
 	// to its end. It may be nil.
 	onComplete func(content int64)
-	check      func(resp *http.Response, digest error) error // [Options.Check]
+	// check is called at the end of the body. Its error replaces the end. It may be nil.
+	check func() (broken func(), err error)
+	// broken is called if the body does not match its digests. It may be nil.
+	broken func()
 	// keep is called with the complete content of a body that still has this Content-Encoding.
 	// It may be nil.
 	keep   func(content []byte)
 	coding string
 }
 
-// emptyBody is a body without bytes that [Options.Check] verifies.
+// emptyBody is a body without bytes. broken is called if it does not match its digests.
 type emptyBody struct {
 	io.ReadCloser
-	check func(resp *http.Response, digest error) error
+	broken func()
 }
 
 func (b *wireBody) Read(p []byte) (int, error) {
@@ -147,7 +149,13 @@ func (b *wireBody) Read(p []byte) (int, error) {
 			err = &BodyError{URL: b.url, Reason: fmt.Sprintf("interrupted after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: err}
 		}
 	}
-	return n, b.end(err)
+	if err = b.end(err); ended(err) && b.check != nil {
+		var wrong error
+		if b.broken, wrong = b.check(); wrong != nil {
+			b.err = wrong
+		}
+	}
+	return n, b.err
 }
 
 // A file may take a long time, but must receive minFile bytes in each fileWindow.

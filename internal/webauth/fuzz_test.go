@@ -30,7 +30,7 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("%q was identified on another site, %v", name, err)
 		}
 		verifier := NewResponseVerifier(nil)
-		_ = verifier.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header}, nil)
+		_, _ = verifier.Check(&http.Response{StatusCode: http.StatusOK, Request: r, Header: r.Header})
 	})
 }
 

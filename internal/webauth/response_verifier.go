@@ -68,28 +68,28 @@ func (e *VerifyError) Error() string { return e.URL + ": invalid signature: " + 
 // Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
-// Check verifies the signature of a response whose body has been read. digest is the error of a body
-// that does not match Content-Digest, or nil. Check returns a [*VerifyError] if the response differs
-// from what the site signed. It returns digest for a response without a signature, and for a
-// signature whose key cannot be fetched.
-func (s *ResponseVerifier) Check(resp *http.Response, digest error) error {
+// Check verifies the signature of a response. The reader of the body must compare it with
+// Content-Digest and, on a mismatch, call broken unless it is nil. The error is a [*VerifyError] if
+// the response differs from what the site signed. It is nil for a response without a signature, and
+// for a signature whose key cannot be fetched.
+func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
-		return digest
+		return nil, nil
 	}
 	url := resp.Request.URL.Redacted()
 	of, err := stampOf(resp.Header)
 	switch {
 	case err != nil:
-		return s.fail(url, err)
+		return nil, s.fail(url, err)
 	case of == nil:
 		s.add(func(c *VerifyCounts) { c.Unsigned++ })
-		return digest
+		return nil, nil
 	}
 	u := resp.Request.URL
 	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
 	if err != nil {
 		s.add(func(c *VerifyCounts) { c.Unverified++ })
-		return digest // an unknown key does not show that the bytes are wrong
+		return nil, nil //nolint:nilerr // an unknown key does not show that the bytes are wrong
 	}
 	now := s.now()
 	switch {
@@ -102,17 +102,17 @@ func (s *ResponseVerifier) Check(resp *http.Response, digest error) error {
 	default:
 		err = of.verify(&message{status: resp.StatusCode, field: resp.Header, req: requestMessage(resp.Request, "")}, key)
 	}
-	if err == nil {
-		err = digest
-	}
 	if err != nil {
-		return s.fail(url, err)
+		return nil, s.fail(url, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count.Verified++
 	s.keys[of.keyID] = true
-	return nil
+	return func() {
+		s.add(func(c *VerifyCounts) { c.Verified-- })
+		_ = s.fail(url, fmt.Errorf("%w: the body does not match Content-Digest", millrace.ErrInvalid))
+	}, nil
 }
 
 // stampOf returns the signature of a response's content, or nil if none.

@@ -206,7 +206,7 @@ func TestResponseVerifierOthers(t *testing.T) {
 		{StatusCode: http.StatusOK, Request: httptest.NewRequest(http.MethodHead, s.URL, http.NoBody)},
 		{StatusCode: http.StatusOK},
 	} {
-		if err := verifier.Check(resp, nil); err != nil {
+		if _, err := verifier.Check(resp); err != nil {
 			t.Error(err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestResponseVerifierOthers(t *testing.T) {
 		resp := &http.Response{StatusCode: http.StatusOK, Request: req, Header: http.Header{
 			"Signature-Input": {input}, "Signature": {"a=:" + strings.Repeat("A", 86) + "==:"},
 		}}
-		if err := verifier.Check(resp, nil); err != nil {
+		if _, err := verifier.Check(resp); err != nil {
 			t.Error(err)
 		}
 	}
