@@ -105,11 +105,14 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 	w.mu.Unlock()
 	var q quiet
 	if s == nil {
+		if full || w.o.NoListen && w.o.Subscriber == nil {
+			return
+		}
 		var err error
 		if q, err = w.storedQuiet(url).Load(ctx); err != nil && ctx.Err() == nil {
 			w.a.o.Logger.Warn("could not read whether a site has an event stream", "site", url, "err", err)
 		}
-		if full || (w.o.NoListen || w.isQuiet(q.Stream)) && (w.o.Subscriber == nil || w.isQuiet(q.Hub)) {
+		if (w.o.NoListen || w.isQuiet(q.Stream)) && (w.o.Subscriber == nil || w.isQuiet(q.Hub)) {
 			return
 		}
 	}
@@ -141,8 +144,8 @@ func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 	}
 }
 
-// release makes room for another site if a site has neither an event stream nor a hub, and no other
-// site of its origin listens for it. It stores when to look again.
+// release stops following a site that has neither an event stream nor a hub, unless another site of
+// its origin listens for it. It stores when to look again.
 func (w *watch) release(ctx context.Context, s *watchedSite) {
 	s.mu.Lock()
 	q, listens := quiet{Stream: s.quiet}, s.listener != nil

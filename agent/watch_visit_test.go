@@ -127,7 +127,7 @@ func TestFleetPush(t *testing.T) {
 	})
 }
 
-// Sites without an event stream take no room from those that have one.
+// Sites without an event stream do not keep a worker from listening to those that have one.
 func TestFleetManyWithoutStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
