@@ -16,7 +16,9 @@ import (
 //
 // Turns go first to the sites that have been due the longest. If there are more due sites than
 // workers, most turns go to sites that were never pulled and those with [PriorityHigh], fewer to
-// those with [PriorityNormal], and the fewest to those with [PriorityLow].
+// those with [PriorityNormal], and the fewest to those with [PriorityLow]. If a group has more due
+// sites than turns, most of its turns go to sites that were never pulled and those with
+// [PriorityHigh], and the others to the sites that have been due the longest.
 type Fleet interface {
 	// Put adds sites, and changes the settings of sites that the fleet has, in one transaction: if
 	// the sequence yields an error, nothing changes. It returns the numbers of added sites and of
@@ -40,12 +42,13 @@ type Fleet interface {
 	Stats(ctx context.Context, label string) (FleetStats, error)
 
 	// Lease gives a worker at most n turns, each with the lease of a different group for the
-	// duration d. Their sites are due and not paused. If sites is not nil, Lease considers only
+	// duration d and the delay of the group: if the worker is killed after a request, the group gets
+	// no early one. Their sites are due and not paused. If sites is not nil, Lease considers only
 	// these sites, else all that are not unlisted. If it returns fewer than n turns, next is the
 	// time to ask again: when the next site is due, or a lease of its group ends. If no site is
 	// scheduled, next is zero.
 	Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []Turn, next time.Time, err error)
-	// Renew extends the leases of groups, and returns those that are still valid.
+	// Renew extends the leases of groups as Lease does, and returns those that are still valid.
 	Renew(ctx context.Context, d time.Duration, leases ...Lease) ([]Lease, error)
 	// SetAddress records the address of the host of a turn, such as "192.0.2.1". Hosts with the
 	// same address share a group. If rate is positive, the address is the name of a network that

@@ -114,11 +114,22 @@ func TestRealFleet(t *testing.T) {
 		}
 	})
 	kinds, longStops := make(map[string]int), 0
-	for range testkit.Size(3, 5, 200) {
+	cut := time.Now().Add(time.Duration(testkit.Size(0, 0, 10)) * time.Minute)
+	if time.Now().Before(cut) { // one worker is stopped for ten minutes
+		w.running = append(w.running, nil)
+		w.start(3)
+		defer func() { w.end(3, os.Kill) }()
+		time.Sleep(10 * time.Second)
+		_ = w.running[3].Process.Signal(syscall.SIGSTOP)
+		longStops++
+	}
+	for kills := 0; kills < testkit.Size(2, 4, 200); {
 		time.Sleep(rand.N(1500 * time.Millisecond))
-		i := rand.IntN(len(w.running))
+		i := rand.IntN(3)
 		kind := []string{"worker killed", "worker killed", "worker stopped", "database killed"}[rand.IntN(4)]
-		kinds[kind]++
+		if kinds[kind]++; kind != "worker stopped" {
+			kills++
+		}
 		switch kind {
 		case "worker killed":
 			w.end(i, os.Kill)
@@ -138,6 +149,10 @@ func TestRealFleet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	time.Sleep(time.Until(cut))
+	for _, c := range w.running {
+		_ = c.Process.Signal(syscall.SIGCONT)
 	}
 	stop()
 	editing.Wait()

@@ -332,10 +332,3 @@ func (s *Store) checkLease(l store.Lease) error {
 func (g *fleetGroup) lease() store.Lease {
 	return store.Lease{Name: fmt.Sprint(record.FleetPrefix, g.id), Holder: g.holder, Fence: g.fence, Expires: g.ready}
 }
-
-// grant gives a group to a worker.
-func (g *fleetGroup) grant(worker string, until time.Time) store.Lease {
-	g.holder, g.ready, g.slotted = worker, until, false
-	g.fence++
-	return g.lease()
-}

@@ -62,7 +62,7 @@ func (f *fleet) Lease(ctx context.Context, worker string, n int, d time.Duration
 				}
 				for _, c := range queue {
 					if !c.at.After(now) && len(turns) < n && (all || share > 0 && record.FleetClass(&c.site.FleetSite) == len(shares)-i) {
-						turns = f.turn(turns, c.site, worker, now, d)
+						turns = f.turn(turns, c.site, worker, now, d, sites == nil)
 						share--
 					}
 				}
@@ -76,17 +76,45 @@ func (f *fleet) Lease(ctx context.Context, worker string, n int, d time.Duration
 	return turns, next, err
 }
 
-// turn adds a turn for a site, unless the rate of its network permits none now.
-func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.Time, d time.Duration) []store.Turn {
-	h := f.hosts[s.Host]
-	g := f.groups[h.group]
-	if !f.permit(g, h.cost) {
+// turn adds a turn for the group of a site, unless the rate of its network permits none now. If any
+// is set, the turn may be for another site of the group.
+func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.Time, d time.Duration, any bool) []store.Turn {
+	g := f.groups[f.hosts[s.Host].group]
+	if !f.permit(g, f.hosts[s.Host].cost) {
 		return turns
 	}
-	lease := g.grant(worker, now.Add(d).Truncate(time.Millisecond))
+	lease := f.grant(g, worker, now.Add(d))
+	if any && g.fence%record.FleetTurns < record.FleetFirst {
+		s = f.first(g, s)
+	}
+	h := f.hosts[s.Host]
 	turns = append(turns, store.Turn{Lease: lease, Site: s.FleetSite, Address: h.Address, Delay: f.delay(g), Failed: h.Failures, Hinted: s.hinted})
 	s.hinted = false
 	return turns
+}
+
+// first returns the due site of the highest class in a group that has been due the longest, or s.
+func (f *fleet) first(g *fleetGroup, s *fleetSite) *fleetSite {
+	now := f.now()
+	hosts, sites := make(map[string]candidate), make(map[string]candidate)
+	for _, c := range f.sites {
+		if h := f.hosts[c.Host]; h.group != g.id || h.Until.After(now) || c.Paused || c.Unlisted || c.Due.After(now) {
+			continue
+		}
+		if at := (candidate{c, later(c.Due, f.hosts[c.Host].Until)}); at.before(hosts[c.Host]) {
+			hosts[c.Host] = at
+		}
+		if at := (candidate{c, c.Due}); record.FleetClass(&c.FleetSite) == store.PriorityHigh && at.before(sites[c.Host]) {
+			sites[c.Host] = at
+		}
+	}
+	var best candidate
+	for host, c := range sites {
+		if at := (candidate{c.site, hosts[host].at}); at.before(best) {
+			best = at
+		}
+	}
+	return cmp.Or(best.site, s)
 }
 
 // permit reports whether the rate of the group's network permits requests now. Otherwise it reserves
@@ -111,6 +139,13 @@ func (n *fleetNetwork) spend(from time.Time, requests int64) {
 	}
 }
 
+// grant gives a group to a worker until a time, and then for the delay of the group.
+func (f *fleet) grant(g *fleetGroup, worker string, until time.Time) store.Lease {
+	g.holder, g.ready, g.slotted = worker, until.Truncate(time.Millisecond).Add(f.delay(g)), false
+	g.fence++
+	return g.lease()
+}
+
 // delay returns the longest delay of the hosts of a group.
 func (f *fleet) delay(g *fleetGroup) (most time.Duration) {
 	for _, h := range f.members(g.id) {
@@ -124,7 +159,7 @@ func (f *fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Leas
 	err = f.store.change(ctx, store.Lease{}, "renew leases", func() error {
 		for _, l := range leases {
 			if g, err := f.held(l); err == nil {
-				g.ready = f.now().Add(d).Truncate(time.Millisecond)
+				g.ready = f.now().Add(d).Truncate(time.Millisecond).Add(f.delay(g))
 				held = append(held, g.lease())
 			}
 		}
@@ -219,7 +254,7 @@ func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, ho
 		case now.Before(g.ready) || !f.permit(g, 1):
 			visit.Lease.Expires = g.ready
 		default:
-			visit.Lease = g.grant(holder, now.Add(d).Truncate(time.Millisecond))
+			visit.Lease = f.grant(g, holder, now.Add(d))
 		}
 		if visit.Lease.Fence == 0 {
 			return record.GroupBusy(host, address)
@@ -340,7 +375,7 @@ func (f *fleet) place(t store.Turn, g *fleetGroup, h *fleetHost, rate float64) (
 	if f.now().Before(to.ready) {
 		return t, false
 	}
-	t.Lease, t.Delay = to.grant(t.Lease.Holder, t.Lease.Expires), f.delay(to)
+	t.Lease, t.Delay = f.grant(to, t.Lease.Holder, t.Lease.Expires), f.delay(to)
 	return t, true
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -221,11 +220,12 @@ func (d *database) translate(query string) string {
 	}
 	n := 0
 	t := marker.ReplaceAllStringFunc(hints.ReplaceAllString(query, ""), func(m string) string {
-		if m == "?" {
-			n++
-			return "$" + strconv.Itoa(n)
+		at, err := strconv.Atoi(m[1:])
+		if err != nil { // without a number, it follows the highest one before
+			at = n + 1
 		}
-		return "$" + strings.TrimPrefix(m, "?")
+		n = max(n, at)
+		return "$" + strconv.Itoa(at)
 	})
 	d.forms.Store(query, t)
 	return t

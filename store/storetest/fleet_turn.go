@@ -60,6 +60,61 @@ func fleetTurnCases() []testCase {
 			want(f, "turns", len(f.lease("two", 10)), 0)
 			f.done(turns[0], time.Hour)
 		}},
+		{"a lease lasts for the delay of its group after its duration", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a", "b")
+			turns := f.lease("one", 2)
+			for _, turn := range turns {
+				f.ended(turn, store.TurnResult{OK: true, Due: f.clock(), Delay: 40 * time.Second}, nil)
+			}
+			f.pass(40 * time.Second)
+			ends := func(what string, l store.Lease) {
+				t.Helper()
+				want(f, what, l.Expires.Sub(f.clock()), 100*time.Second)
+			}
+			turns = f.lease("one", 2)
+			ends("a turn", turns[0].Lease)
+			f.pass(50 * time.Second)
+			held, err := f.store.Fleet().Renew(t.Context(), time.Minute, turns[0].Lease)
+			if err != nil || len(held) != 1 {
+				t.Fatalf("%v, %v", held, err)
+			}
+			ends("a renewed one", held[0])
+			f.ended(turns[1], store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: 40 * time.Second}, nil)
+			f.pass(40 * time.Second)
+			v, err := f.store.Fleet().Visit(t.Context(), turns[0].Lease, time.Minute, turns[1].Site.Host, "192.0.2.9", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends("a visit", v.Lease)
+			f.pass(60*time.Second - time.Millisecond)
+			want(f, "in the delay after a killed worker", len(f.lease("two", 2)), 0)
+			f.pass(time.Millisecond)
+			want(f, "after the delay", len(f.lease("two", 2)), 1)
+		}},
+		{"most turns of a group with a backlog go to new sites and those of high priority", func(_ *testing.T, f *fixture) {
+			const sites = 20
+			for i := range sites {
+				f.pass(time.Second)
+				url := fmt.Sprintf("%s%d/", siteURL("a"), i)
+				f.enlist(store.FleetSite{URL: url, Priority: store.PriorityNormal})
+				f.ended(f.lease("one", 1, url)[0], store.TurnResult{OK: true, Due: f.clock()}, nil)
+			}
+			f.pass(time.Second)
+			f.enlist(store.FleetSite{URL: siteURL("a") + "high/", Priority: store.PriorityHigh})
+			f.ended(f.lease("one", 1, siteURL("a")+"high/")[0], store.TurnResult{OK: true, Due: f.clock().Add(time.Minute)}, nil)
+			f.pass(time.Minute)
+			turns := make(map[string]int)
+			for range 14 {
+				f.pass(time.Second)
+				turn := f.lease("one", 1)[0]
+				turns[turn.Site.URL]++
+				f.ended(turn, store.TurnResult{OK: true, Due: f.clock()}, nil)
+			}
+			want(f, "turns of the site with high priority", turns[siteURL("a")+"high/"], 8)
+			for i := range 6 {
+				want(f, "turns of an old site", turns[fmt.Sprintf("%s%d/", siteURL("a"), i)], 1)
+			}
+		}},
 		{"turns, hints and settings at the same time do not fail", func(t *testing.T, f *fixture) {
 			const hosts = 20
 			var sites []string

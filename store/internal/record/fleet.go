@@ -121,6 +121,13 @@ func FleetClass(s *store.FleetSite) int {
 // lowest class.
 var classWeights = [store.PriorityHigh]int{1, 2, 4}
 
+// Of FleetTurns turns of a group, FleetFirst go to due sites of the highest class, if it has any. The
+// others go to the site that has been due the longest. The number of the lease counts the turns.
+const (
+	FleetTurns = 7
+	FleetFirst = 4
+)
+
 // FleetShares divides n turns among the classes, from the highest class.
 func FleetShares(n int) (shares [store.PriorityHigh]int) {
 	total := 0

@@ -41,6 +41,11 @@ func groupLease(id int64, holder string, fence uint64, until int64) store.Lease 
 // byName orders leases, so that transactions lock their groups in the same order.
 func byName(a, b store.Lease) int { return strings.Compare(a.Name, b.Name) }
 
+// leaseUntil sets the end of a lease: the time ?1, and then the delay of the group. So the group gets
+// no early request if the worker is killed after a request.
+var leaseUntil = strings.ReplaceAll("ready = $end, due = CASE WHEN due < $end THEN $end ELSE due END",
+	"$end", "CAST(?1 AS BIGINT) + (SELECT coalesce(max(delay), 0) FROM fleet_host WHERE grp = fleet_group.id)")
+
 // notBefore sets the time before which a group gets no turn.
 const notBefore = "ready = ?, due = CASE WHEN due < ? THEN ? ELSE due END"
 
@@ -129,8 +134,7 @@ func (c *claim) due(n int) error {
 			groups, err := c.groups("SELECT g.id, g.fence, g.network, g.slotted FROM fleet_group g WHERE class = ? AND due <= ? ORDER BY due, id LIMIT ?"+c.db.Claim(),
 				len(shares)-i, c.now, share)
 			if err == nil {
-				err = c.grant(groups, `JOIN fleet_host h ON h.host = (SELECT host FROM fleet_host WHERE grp = g.id ORDER BY due LIMIT 1)
-					JOIN fleet_site s ON s.id = (SELECT id FROM fleet_site WHERE host = h.host AND queued = TRUE ORDER BY due LIMIT 1)`, nil)
+				err = c.grant(groups, nextSite, c.now)
 			}
 			if err != nil {
 				return err
@@ -159,7 +163,7 @@ func (c *claim) named(n int, sites []string) error {
 	for id, url := range first {
 		groups, err := c.groups("SELECT g.id, g.fence, g.network, g.slotted FROM fleet_group g WHERE id = ? AND ready <= ?"+c.db.Claim(), id, c.now)
 		if err == nil {
-			err = c.grant(groups, "JOIN fleet_host h ON h.grp = g.id JOIN fleet_site s ON s.host = h.host AND s.url = ?", []any{url})
+			err = c.grant(groups, "JOIN fleet_host h ON h.grp = g.id JOIN fleet_site s ON s.host = h.host AND s.url = ?", url)
 		}
 		if err != nil {
 			return err
@@ -167,6 +171,16 @@ func (c *claim) named(n int, sites []string) error {
 	}
 	return nil
 }
+
+// nextSite selects the site of the next turn of a group: one of the highest class if it is due, in
+// the turns that [record.FleetFirst] names, else the site that has been due the longest.
+var nextSite = fmt.Sprintf(`JOIN fleet_host h ON h.host = coalesce(
+		CASE WHEN %[1]s THEN (SELECT host FROM fleet_host f WHERE grp = g.id AND until <= ?1 AND EXISTS (SELECT 1 FROM fleet_site WHERE host = f.host AND %[2]s) ORDER BY due LIMIT 1) END,
+		(SELECT host FROM fleet_host WHERE grp = g.id ORDER BY due LIMIT 1))
+	JOIN fleet_site s ON s.id = coalesce(
+		CASE WHEN %[1]s THEN (SELECT id FROM fleet_site WHERE host = h.host AND %[2]s ORDER BY due LIMIT 1) END,
+		(SELECT id FROM fleet_site WHERE host = h.host AND queued = TRUE ORDER BY due LIMIT 1))`,
+	fmt.Sprintf("g.fence %% %d < %d", record.FleetTurns, record.FleetFirst), fmt.Sprintf("queued AND class = %d AND due <= ?1", store.PriorityHigh))
 
 func (c *claim) groups(query string, args ...any) (groups []groupRow, err error) {
 	err = c.Rows(query, args, func(scan Scanner) error {
@@ -179,9 +193,8 @@ func (c *claim) groups(query string, args ...any) (groups []groupRow, err error)
 }
 
 // grant gives groups to the worker. join selects the host h and the site s of each turn.
-func (c *claim) grant(groups []groupRow, join string, args []any) error {
+func (c *claim) grant(groups []groupRow, join string, arg any) error {
 	var ids []int64
-	fences := make(map[int64]uint64)
 	for _, g := range groups {
 		if g.network != "" && !g.slotted {
 			if ok, err := permit(c.Tx, g, c.now, 0); err != nil {
@@ -191,20 +204,19 @@ func (c *claim) grant(groups []groupRow, join string, args []any) error {
 			}
 		}
 		ids = append(ids, g.id)
-		fences[g.id] = uint64(g.fence) + 1
 	}
-	err := c.Exec("UPDATE fleet_group SET holder = ?, slotted = FALSE, fence = fence + 1, "+notBefore+" WHERE id = ANY(?)", c.worker, c.until, c.until, c.until, ids)
+	err := c.Exec("UPDATE fleet_group SET holder = ?2, slotted = FALSE, fence = fence + 1, "+leaseUntil+" WHERE id = ANY(?)", c.until, c.worker, ids)
 	if err != nil {
 		return err
 	}
 	var hinted []string
-	query := "SELECT g.id, h.address, h.failures, s.hinted, (SELECT max(delay) FROM fleet_host WHERE grp = g.id), " + siteColumns + " FROM fleet_group g " + join + " WHERE g.id = ANY(?)"
-	err = c.Rows(query, append(slices.Clip(args), ids), func(scan Scanner) error {
+	query := "SELECT g.id, g.fence, g.ready, h.address, h.failures, s.hinted, (SELECT max(delay) FROM fleet_host WHERE grp = g.id), " + siteColumns + " FROM fleet_group g " + join + " WHERE g.id = ANY(?)"
+	err = c.Rows(query, []any{arg, ids}, func(scan Scanner) error {
 		var r fleetRow
 		var t store.Turn
-		var id, delay int64
-		err := scan(append([]any{&id, &t.Address, &t.Failed, &t.Hinted, &delay}, r.dest()...)...)
-		t.Lease = groupLease(id, c.worker, fences[id], c.until)
+		var id, fence, ready, delay int64
+		err := scan(append([]any{&id, &fence, &ready, &t.Address, &t.Failed, &t.Hinted, &delay}, r.dest()...)...)
+		t.Lease = groupLease(id, c.worker, uint64(fence), ready)
 		t.Site, t.Delay = r.site(), time.Duration(delay)*time.Millisecond
 		if c.turns = append(c.turns, t); t.Hinted {
 			hinted = append(hinted, t.Site.URL)
@@ -243,13 +255,14 @@ func (f fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease
 		until := now.Add(d).UnixMilli()
 		for _, l := range slices.SortedFunc(slices.Values(leases), byName) {
 			id, _ := groupOf(l)
-			n, err := t.Count("UPDATE fleet_group SET "+notBefore+" WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?",
-				until, until, until, id, l.Holder, int64(l.Fence), now.UnixMilli())
-			if err != nil {
-				return err
-			}
-			if l.Expires = unixTime(until); n > 0 {
+			var ready int64
+			err := t.Row("UPDATE fleet_group SET "+leaseUntil+" WHERE id = ?2 AND holder = ?3 AND holder <> '' AND fence = ?4 AND ready > ?5 RETURNING ready",
+				[]any{until, id, l.Holder, int64(l.Fence), now.UnixMilli()}, &ready)
+			switch l.Expires = unixTime(ready); {
+			case err == nil:
 				held = append(held, l)
+			case !absent(err):
+				return err
 			}
 		}
 		return nil
@@ -377,8 +390,8 @@ func (f fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, hos
 // says when to try again.
 func claimGroup(t Tx, id int64, holder string, now, until int64) (store.Lease, error) {
 	var fence uint64
-	err := t.Row("UPDATE fleet_group SET holder = ?, slotted = FALSE, fence = fence + 1, "+notBefore+" WHERE id = ? AND ready <= ? RETURNING fence",
-		[]any{holder, until, until, until, id, now}, &fence)
+	err := t.Row("UPDATE fleet_group SET holder = ?2, slotted = FALSE, fence = fence + 1, "+leaseUntil+" WHERE id = ?3 AND ready <= ?4 RETURNING fence, ready",
+		[]any{until, holder, id, now}, &fence, &until)
 	if absent(err) {
 		err = t.Row("SELECT ready FROM fleet_group WHERE id = ?", []any{id}, &until)
 	}

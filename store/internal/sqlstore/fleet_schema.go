@@ -73,4 +73,6 @@ CREATE INDEX state_key ON state (key, namespace);
 `, `
 ALTER TABLE fleet_site ADD COLUMN webhook TEXT NOT NULL DEFAULT '';
 ALTER TABLE fleet_site ADD COLUMN removing BOOLEAN NOT NULL DEFAULT FALSE;
+`, `
+CREATE INDEX fleet_site_first ON fleet_site (host, due) WHERE queued AND class = 3; -- new ones, and those of high priority
 `}
