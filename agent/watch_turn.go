@@ -60,11 +60,12 @@ func (t *turn) leases() []store.Lease {
 }
 
 // check returns an error if the lease may have expired. So a program that was suspended sends
-// nothing after the expiry, even before the timer fires.
+// nothing after the expiry, even before the timer fires. It also compares the time of day, because
+// the monotonic clock stands still while the machine sleeps.
 func (t *turn) check() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !time.Now().Before(t.until) {
+	if now := time.Now(); !now.Before(t.until) || !now.Round(0).Before(t.until.Round(0)) {
 		return errLost
 	}
 	return nil
