@@ -22,7 +22,8 @@ import (
 //   - for each response with a whole page, or a 304 of one, the page as HTML:
 //     measured if the page was extracted from HTML, else an estimate from other pages
 //     or from its text;
-//   - for collections of whole pages, such as those of SCP, an estimate: as many HTML pages as their bytes can hold. Each page of the site counts once a day.
+//   - for collections of whole pages, such as those of SCP, an estimate: as many HTML pages
+//     as their bytes can hold. Each page of the site counts once a day.
 //
 // Lists, feeds, deltas of summaries, searches, robots.txt and pages in parts count
 // nothing in Instead. ZeroFetch counts the requests that a list made unnecessary. HTML that

@@ -6,9 +6,10 @@
 // requests, HEAD, ranges, digests and CORS.
 //
 //   - [Respond] answers a request for a document.
-//   - [Server] builds and serves editions. In the background, it builds the documents that grow with the site, as trees of chunks or as artifacts. An edit writes few chunks. One
-//     compare-and-swap in the store then publishes the edition. The server renders all other
-//     documents at the first request, and caches each coding of them.
+//   - [Server] builds and serves editions. In the background, it builds the documents that grow with
+//     the site, as trees of chunks or as artifacts. An edit writes few chunks. One compare-and-swap
+//     in the store then publishes the edition. The server renders all other documents at the first
+//     request, and caches each coding of them.
 //   - [Edition] is one published state. [Server.Current] returns the newest one.
 //
 // Any number of processes may publish one publication. One of them is the builder, and the others
