@@ -151,8 +151,12 @@ func TestRealFleet(t *testing.T) {
 		}
 	}
 	time.Sleep(time.Until(cut))
-	for _, c := range w.running {
+	for i, c := range w.running {
 		_ = c.Process.Signal(syscall.SIGCONT)
+		if i < 3 { // a worker that started without a database has ended
+			w.end(i, os.Kill)
+			w.start(i)
+		}
 	}
 	stop()
 	editing.Wait()
