@@ -15,8 +15,8 @@ var advice = map[int]struct {
 	code     string
 	text     string
 }{
-	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "store-busy", "another process is writing to the store; try again, or stop it"},
-	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "store-busy", "another process is writing to the store; try again, or stop it"},
+	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "store-busy", "another process is writing to the store; try again later"},
+	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "store-busy", "another process is writing to the store; try again later"},
 	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "disk-full", "the disk is full: nothing was changed; free some space and try again"},
 	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "disk-error", "disk I/O failed, because the disk is full, over a quota or broken: nothing was changed; check the disk and try again"},
 	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "no-memory", "out of memory: nothing was changed"},

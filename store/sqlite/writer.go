@@ -43,6 +43,10 @@ const maxGroup = 50 * time.Millisecond
 // poll is the interval at which SQLite polls for the lock of another process.
 const poll = 100 * time.Millisecond
 
+// maxTries is the number of times that a transaction waits for the lock of another process, such as
+// one that adds many sites. Between them, it checks its context.
+const maxTries = 12
+
 // tx is the part of a transaction that belongs to one write.
 type tx struct{ w *writer }
 
@@ -87,7 +91,11 @@ func (w *writer) begin(ctx context.Context) error {
 	if err := w.pause(ctx); err != nil {
 		return err
 	}
-	if err := (&tx{w}).Exec("BEGIN IMMEDIATE"); err != nil {
+	err := (&tx{w}).Exec("BEGIN IMMEDIATE")
+	for try := 1; try < maxTries && millrace.ErrorCode(err) == "store-busy" && ctx.Err() == nil; try++ {
+		err = (&tx{w}).Exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
 		return err
 	}
 	w.open = &group{began: time.Now(), done: make(chan struct{})}

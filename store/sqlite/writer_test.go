@@ -7,7 +7,9 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/millrace/millrace/internal/sqlitefile"
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
@@ -122,4 +124,34 @@ func numbers(t *testing.T, s *Store) (got []int) {
 		t.Error(err)
 	}
 	return got
+}
+
+// A write waits for a transaction of another process that is longer than its timeout.
+func TestWriteWaits(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	var stores [2]*Store
+	for i := range stores {
+		var err error
+		if stores[i], err = openFile(t.Context(), path, settings{wait: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		defer stores[i].Close()
+	}
+	third, err := sqlitefile.Open(path, "_pragma=busy_timeout(3000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.Close()
+	written := make(chan error)
+	err = stores[0].db.writer.do(t.Context(), func(*tx) error {
+		go func() { written <- stores[1].db.writer.do(t.Context(), func(*tx) error { return nil }) }()
+		if _, err := third.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err == nil {
+			t.Error("two transactions have the lock")
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-written); err != nil {
+		t.Error(err)
+	}
 }
