@@ -45,25 +45,25 @@ func fleetError(s *store.FleetSite, text string) error {
 func FleetHost(s *store.FleetSite) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Hostname() == "" || !strings.HasSuffix(u.Path, "/") || u.RawQuery != "" || len(s.URL) > 2048 {
-		return "", fleetError(s, "not the URL of a site or a folder")
+		return "", fleetError(s, "not the URL of a site or a folder; use http:// or https:// with a host, and a path that ends with /")
 	}
 	for _, l := range s.Labels {
 		if !label.MatchString(strings.TrimPrefix(l, "-")) {
-			return "", fleetError(s, fmt.Sprintf("label %q: use at most 64 small letters, digits, and . _ : / -", l))
+			return "", fleetError(s, fmt.Sprintf("label %q; use at most 64 small letters, digits, and . _ : / -", l))
 		}
 	}
 	if s.Priority < 0 || s.Priority > store.PriorityHigh {
-		return "", fleetError(s, "the priority must be from 1 to 3")
+		return "", fleetError(s, fmt.Sprintf("priority %d; use 1, 2 or 3", s.Priority))
 	}
 	for _, d := range []time.Duration{s.Min, s.Max} {
 		if d > 0 && (d < minInterval || d > maxInterval) {
-			return "", fleetError(s, fmt.Sprintf("the interval %s must be from 1s to 365 days", d))
+			return "", fleetError(s, fmt.Sprintf("interval %s; use 1s to 8760h", d))
 		}
 	}
 	if s.Webhook != "" && s.Webhook != "-" {
 		hook, err := url.Parse(s.Webhook)
 		if err != nil || hook.Hostname() == "" || hook.Scheme != "https" && hook.Scheme != "http" || len(s.Webhook) > 2048 {
-			return "", fleetError(s, "the webhook is not the URL of a server")
+			return "", fleetError(s, "the webhook is not the URL of a server; use http:// or https:// with a host")
 		}
 	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), nil
