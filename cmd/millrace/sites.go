@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/sitelist"
 	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // sitesCommand contains the commands for the sites that watch --all pulls.
@@ -79,54 +81,64 @@ func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 	settings := store.FleetSite{
 		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: time.Duration(c.MinInterval), Max: time.Duration(c.MaxInterval), Webhook: c.Webhook,
 	}
-	err := c.change(ctx, p, true, &c.fetchFlags, c.Sites, func(st store.Store, l *sitelist.List) (err error) {
-		if l.Invalid == 0 || c.SkipInvalid {
-			l.Added, l.Changed, err = st.Fleet().Put(ctx, l.With(settings))
+	return change(ctx, p, "added", c.SkipInvalid, &c.fetchFlags, c.Sites, func(l *sitelist.List) error {
+		if l.Sites == 0 || l.Invalid > 0 && !c.SkipInvalid {
+			return nil
+		}
+		put := func(dsn string, sites iter.Seq2[store.FleetSite, error]) error {
+			st, err := p.openStore(ctx, dsn)
+			if err != nil {
+				return err
+			}
+			l.Added, l.Changed, err = st.Fleet().Put(ctx, sites)
+			return errors.Join(err, st.Close())
+		}
+		// Check the settings first, with one site, because invalid settings must not create the store.
+		err := put(stores.Memory, func(yield func(store.FleetSite, error) bool) {
+			l.With(settings)(func(s store.FleetSite, err error) bool { return yield(s, err) && false })
+		})
+		if err == nil {
+			err = put(c.Store, l.With(settings))
 		}
 		return err
 	})
-	if c.SkipInvalid && errors.Is(err, errReported) {
-		return nil
-	}
-	return err
 }
 
-// change opens the store, reads the lists of sites, calls f, and prints the report.
-func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *fetchFlags, sources []string, f func(st store.Store, l *sitelist.List) error) (err error) {
-	open := p.openToRead
-	if create {
-		open = p.openStore
-	}
+// change reads the lists of sites, calls f, and prints the report. did says what f does. Invalid
+// entries are an error, unless they are skipped.
+func change(ctx context.Context, p *process, did string, skip bool, r *fetchFlags, sources []string, f func(l *sitelist.List) error) error {
 	l, err := sitelist.Read(ctx, r.client(p, nil).HTTP(), p.stdin, sources)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	st, err := open(ctx, c.Store)
-	if err != nil {
+	if err := f(l); err != nil {
 		return err
 	}
-	if err := errors.Join(f(st, l), st.Close()); err != nil {
+	refused := l.Invalid > 0 && !skip
+	if err := p.report(l.Report, func(w *bytes.Buffer) { l.WriteText(w, did, refused) }); err != nil {
 		return err
 	}
-	if err := p.report(l.Report, func(w *bytes.Buffer) { l.WriteText(w) }); err != nil {
-		return err
-	}
-	if l.Invalid > 0 {
+	if refused {
 		return errReported
 	}
 	return nil
 }
 
-// each calls f for the selected sites, in batches. pages also selects sites that only have pages in
-// the store.
-func (c *sitesChosen) each(ctx context.Context, p *process, pages bool, f func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error)) error {
+// each calls f for the selected sites, in batches. did says what f does. pages also selects sites
+// that only have pages in the store.
+func (c *sitesChosen) each(ctx context.Context, p *process, did string, pages bool, f func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error)) error {
 	if len(c.Sites) == 0 && c.Label == "" {
 		return usageError("no site selected; name sites, or select them by --label")
 	}
-	return c.change(ctx, p, false, &c.fetchFlags, c.Sites, func(st store.Store, l *sitelist.List) error {
+	return change(ctx, p, did, false, &c.fetchFlags, c.Sites, func(l *sitelist.List) error {
+		st, err := p.openToRead(ctx, c.Store)
+		if err != nil {
+			return err
+		}
 		choice := sitelist.Choice{Label: string(c.Label), Pages: pages}
-		return l.Each(ctx, st, choice, func(q store.FleetQuery) (int, error) { return f(st.Fleet(), ctx, q) })
+		err = l.Each(ctx, st, choice, func(q store.FleetQuery) (int, error) { return f(st.Fleet(), ctx, q) })
+		return errors.Join(err, st.Close())
 	})
 }
 
@@ -141,21 +153,21 @@ type (
 
 // Run removes sites.
 func (c *sitesRemoveCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, c.DeletePages, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+	return c.each(ctx, p, "removed", c.DeletePages, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
 		return f.Remove(ctx, q, c.DeletePages)
 	})
 }
 
 // Run pauses sites.
 func (c *sitesPauseCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, false, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+	return c.each(ctx, p, "paused", false, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
 		return f.Pause(ctx, q, true)
 	})
 }
 
 // Run resumes sites.
 func (c *sitesResumeCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, false, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+	return c.each(ctx, p, "resumed", false, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
 		return f.Pause(ctx, q, false)
 	})
 }

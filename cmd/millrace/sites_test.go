@@ -28,6 +28,14 @@ func TestSites(t *testing.T) {
 	if code, r := sites("add", list); code != exitFailure || r.Added != 0 || len(r.Entries) != 1 || r.Entries[0].Line != 2 || r.Entries[0].Code != "bad-url" {
 		t.Errorf("exit %d: %+v", code, r)
 	}
+	for _, args := range [][]string{{list, "--skip-invalid", "--webhook", "ftp://x"}, {first.url, "--label", "NO"}, {filepath.Dir(list)}, {os.DevNull}} {
+		if exit, _, out := failure(t, nil, append(append([]string{"sites", "add"}, args...), "--store", mirror)...); exit != exitFailure {
+			t.Errorf("%v: exit %d: %s", args, exit, out)
+		}
+	}
+	if _, err := os.Stat(mirror); err == nil {
+		t.Error("a refused command has created the store")
+	}
 	if code, r := sites("add", list, "--skip-invalid", "--label", "books"); code != exitGood || r.Added != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}

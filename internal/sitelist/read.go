@@ -70,7 +70,8 @@ func IsList(source string) bool {
 }
 
 // Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It continues
-// after invalid entries, and uses little memory. The caller must close the list.
+// after invalid entries, and uses little memory. Sources without entries are ErrInvalid, because an
+// empty file must not select all sites. The caller must close the list.
 func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []string) (*List, error) {
 	l := &List{client: client, stdin: stdin, maps: make(map[string]bool), named: len(sources) > 0}
 	for _, source := range sources {
@@ -78,6 +79,10 @@ func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []s
 			l.Close()
 			return nil, fmt.Errorf("read %s: %w", source, err)
 		}
+	}
+	if l.named && l.Sites == 0 && l.Invalid == 0 {
+		l.Close()
+		return nil, millrace.Coded("no-sites", fmt.Errorf("read %s: %w: no site found; a list has a URL in each line, or is OPML or a sitemap", strings.Join(sources, ", "), millrace.ErrInvalid))
 	}
 	return l, nil
 }
@@ -148,6 +153,9 @@ func (l *List) source(ctx context.Context, source string) error {
 	}
 	if f, err := os.Open(source); err == nil { //nolint:gosec // the user names the file
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.IsDir() {
+			return fmt.Errorf("%w: it is a folder; name a file", millrace.Coded("is-folder", millrace.ErrInvalid))
+		}
 		return l.list(ctx, source, f)
 	} else if !strings.Contains(source, "://") && ingest.Source(source) == source {
 		if !strings.ContainsAny(source, `/\ `) {
@@ -188,6 +196,8 @@ func (l *List) list(ctx context.Context, name string, r io.Reader) error {
 	switch text := bytes.TrimLeft(head, "\ufeff \t\r\n"); {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.Contains(text, []byte("<urlset")), bytes.Contains(text, []byte("<sitemapindex")):
 		return l.sitemap(ctx, name, in, 0)
+	case bytes.IndexByte(text, 0) >= 0:
+		return fmt.Errorf("%w: it is not UTF-8 text; a list has a URL in each line, or is OPML or a sitemap", millrace.ErrInvalid)
 	case bytes.HasPrefix(text, []byte("<")):
 		if kind := http.DetectContentType(text); strings.HasPrefix(kind, "text/html") && !bytes.Contains(text, []byte("<opml")) {
 			return fmt.Errorf("%w: it is an HTML page; a list has a URL in each line, or is OPML or a sitemap", millrace.ErrInvalid)
@@ -339,8 +349,7 @@ type Choice struct {
 
 // Each calls f with queries that select the sites of the list, or all sites of the choice if the
 // list was read from no source. It counts the sites that f has changed. Entries that match no site
-// are invalid. If the list has invalid entries, Each does not call f. A list without entries is
-// ErrInvalid, because an empty file must not select all sites.
+// are invalid. If the list has invalid entries, Each does not call f.
 func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q store.FleetQuery) (changed int, err error)) error {
 	do := func(sites []string) error {
 		if c.Pages {
@@ -355,11 +364,8 @@ func (l *List) Each(ctx context.Context, st store.Store, c Choice, f func(q stor
 	if err := ingest.CheckLabel(ctx, st.Fleet(), c.Label); err != nil {
 		return err
 	}
-	switch {
-	case !l.named:
+	if !l.named {
 		return do(nil)
-	case l.Sites == 0 && l.Invalid == 0:
-		return millrace.Coded("no-sites", fmt.Errorf("%w: the list contains no site", millrace.ErrInvalid))
 	}
 	err := l.batches(func(sites []string) error { return l.find(ctx, st, c, sites) })
 	if err != nil || l.Invalid > 0 {

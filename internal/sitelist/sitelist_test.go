@@ -65,7 +65,6 @@ func TestRead(t *testing.T) {
 		urls       []string
 		wrong      []InvalidEntry
 	}{
-		{"empty", "", nil, nil},
 		{"lines", "\ufeff# sites\r\nhttps://A.example\r\n\n  b.example/x/y.html \nhttps://a.example/", []string{a, b, a}, nil},
 		{"no line end", a, []string{a}, nil},
 		{
@@ -138,6 +137,7 @@ func TestSources(t *testing.T) {
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true}).HTTP()
 	for source, want := range map[string]error{
 		server.URL + "/absent.txt": millrace.ErrNotFound, file(t, "<html>"): millrace.ErrInvalid, file(t, "<opml></opml>"): millrace.ErrInvalid,
+		file(t, ""): millrace.ErrInvalid, file(t, "h\x00t\x00"): millrace.ErrInvalid, t.TempDir(): millrace.ErrInvalid, file(t, "<opml><outline text='folder'/></opml>"): millrace.ErrInvalid,
 	} {
 		if _, err := Read(t.Context(), client, nil, []string{source}); !errors.Is(err, want) {
 			t.Errorf("%s: %v", source, err)
@@ -161,8 +161,12 @@ func TestLong(t *testing.T) {
 		t.Errorf("%d sites, %+v", len(urls), l.Report)
 	}
 	var out bytes.Buffer
-	if l.WriteText(&out); out.Len() > 4000 {
-		t.Errorf("%d bytes of text", out.Len())
+	if l.WriteText(&out, "added", true); out.Len() > 4000 || !strings.Contains(out.String(), "--skip-invalid") {
+		t.Errorf("%s", out.Bytes())
+	}
+	out.Reset()
+	if l.WriteText(&out, "paused", true); strings.Contains(out.String(), "--skip-invalid") || strings.Contains(out.String(), "added") {
+		t.Errorf("%s", out.Bytes())
 	}
 	st := memory.New(nil)
 	fleet := st.Fleet()
@@ -214,8 +218,6 @@ func TestEach(t *testing.T) {
 	}{
 		{nil, Choice{Label: "x"}, []store.FleetQuery{{Label: "x"}}, nil, nil},
 		{nil, Choice{Label: "y"}, nil, nil, millrace.ErrNotFound},
-		{[]string{"-"}, Choice{}, nil, nil, millrace.ErrInvalid},
-		{[]string{"-"}, Choice{Label: "x"}, nil, nil, millrace.ErrInvalid},
 		{[]string{a, b}, Choice{}, []store.FleetQuery{{Sites: []string{a, b}}}, nil, nil},
 		{[]string{a, b}, Choice{Label: "x"}, nil, []string{b}, nil},
 		{[]string{a, gone, b}, Choice{}, nil, []string{gone}, nil},
@@ -224,7 +226,7 @@ func TestEach(t *testing.T) {
 		{[]string{gone}, Choice{Pages: true}, []store.FleetQuery{{Sites: []string{gone}}}, nil, nil},
 		{[]string{gone}, Choice{}, []store.FleetQuery{{Sites: []string{gone}}}, nil, nil}, // the last one has added it
 	} {
-		l, _ := read(t, strings.NewReader("# no site\n"), c.sources...)
+		l, _ := read(t, nil, c.sources...)
 		var calls []store.FleetQuery
 		err := l.Each(t.Context(), st, c.choice, func(q store.FleetQuery) (int, error) {
 			calls = append(calls, q)

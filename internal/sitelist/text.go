@@ -20,8 +20,9 @@ import (
 // maxShown is the maximum number of invalid entries in a text.
 const maxShown = 20
 
-// WriteText writes the invalid entries and the totals.
-func (r *Report) WriteText(w io.Writer) {
+// WriteText writes the invalid entries and the totals. did says what the command does, such as
+// "added". refused says that it did nothing because of invalid entries.
+func (r *Report) WriteText(w io.Writer, did string, refused bool) {
 	for _, e := range r.Entries[:min(len(r.Entries), maxShown)] {
 		if e.Line > 0 {
 			fmt.Fprintf(w, "%s: line %d: %s: %s\n", e.Source, e.Line, e.Code, e.Error)
@@ -38,7 +39,16 @@ func (r *Report) WriteText(w io.Writer) {
 	for _, code := range codes {
 		fmt.Fprintf(w, "%8d  %s\n", r.Rules[code], code)
 	}
-	fmt.Fprintf(w, "%s: %d added, %d changed; invalid entries: %d\n", humanize.Quantity(int64(r.Sites), "site"), r.Added, r.Changed, r.Invalid)
+	switch {
+	case refused && did == "added" && r.Sites > 0:
+		fmt.Fprintf(w, "invalid entries: %d; nothing was added; use --skip-invalid to add the valid ones\n", r.Invalid)
+	case refused:
+		fmt.Fprintf(w, "invalid entries: %d; nothing was %s; correct the list\n", r.Invalid, did)
+	case did == "added":
+		fmt.Fprintf(w, "%s: %d added, %d changed; invalid entries: %d\n", humanize.Quantity(int64(r.Sites), "site"), r.Added, r.Changed, r.Invalid)
+	default:
+		fmt.Fprintf(w, "%s %s\n", humanize.Quantity(int64(r.Changed), "site"), did)
+	}
 }
 
 // Fleet describes the sites of a store.
