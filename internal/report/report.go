@@ -185,7 +185,12 @@ func (r *Report) Text(w *bytes.Buffer) {
 	for _, s := range r.Served {
 		s.text(w)
 	}
-	if len(r.Sites) == 0 && len(r.Served) == 0 {
+	switch {
+	case len(r.Sites) > 0 || len(r.Served) > 0:
+	case r.Fleet != nil:
+		fmt.Fprintf(w, "no page of these sites has been pulled yet; millrace watch --all --store %s pulls them\n", r.Store)
+		return
+	default:
 		fmt.Fprintf(w, "nothing has been pulled into %s yet, and machines have requested nothing from it since %s\n", r.Store, r.first.Format(time.DateOnly))
 	}
 	w.WriteByte('\n')

@@ -10,6 +10,8 @@ import (
 
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
 )
 
 // figures matches a number with its unit.
@@ -62,5 +64,24 @@ func TestReportNumbers(t *testing.T) {
 	}
 	if kwh, err := json.Marshal(v.KWh); err != nil || !strings.Contains(string(kwh), `:0.3,"instead_of":0.40000007,"saved":0.10000007,`) {
 		t.Errorf("%s, %v", kwh, err)
+	}
+}
+
+// A report on sites that were never pulled describes neither savings nor machines.
+func TestTextWithoutPulls(t *testing.T) {
+	t.Parallel()
+	st := memory.New(nil)
+	_, _, err := st.Fleet().Put(t.Context(), func(yield func(store.FleetSite, error) bool) { yield(store.FleetSite{URL: "https://a.example/"}, nil) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	r, err := Of(t.Context(), st, &Options{Store: "x.db", Since: day, Coefficients: savings.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if r.Text(&out); !strings.Contains(out.String(), "x.db") || strings.Contains(out.String(), day.Format(time.DateOnly)) || strings.Contains(out.String(), r.Coefficients[0].Name) {
+		t.Errorf("%s", out.Bytes())
 	}
 }
