@@ -26,7 +26,7 @@ import (
 // settings are the options for opening a file.
 type settings struct {
 	store.Options
-	wait     time.Duration // timeout for the lock of another process. If zero, 5 s.
+	wait     time.Duration // timeout for the lock of another process; a write waits maxTries times. If zero, 5 s.
 	maxPages int64         // maximum size of the file in pages, for tests of a full disk. If zero, there is no limit.
 }
 
