@@ -187,6 +187,11 @@ func TestSites(t *testing.T) {
 	if _, err := os.Stat(absent); err == nil {
 		t.Error("a command has created the store")
 	}
+	for _, wrong := range []string{"books=1m", "books=soon", "books=", "books", "=1h", ""} {
+		if exit, code, out := failure(t, nil, "watch", "--all", "--store", mirror, "--retention", "news=1h,"+wrong); exit != exitUsage || code != "usage/retention" || !strings.Contains(out, wrong) || strings.Contains(out, "news=1h") {
+			t.Errorf("%s: exit %d, %s: %s", wrong, exit, code, out)
+		}
+	}
 	for _, args := range [][]string{
 		{"search", "the", "--store", mirror, "--label", "books", "--site", first.url},
 		{"export", "--store", mirror, "--format", "jsonl", "--out", pages, "--since", pages},
@@ -198,7 +203,6 @@ func TestSites(t *testing.T) {
 		{"sites", "remove", "--store", mirror},
 		{"watch", "--all", "--store", mirror, "--request-rate", "-1"},
 		{"watch", "--all", "--store", mirror, "--request-rate", "NaN"},
-		{"watch", "--all", "--store", mirror, "--retention", "books=1m"},
 		{"watch", "--all", "--store", mirror, "--workers", "0"},
 		{"watch", "--all", "--store", hooked}, // without a secret
 	} {

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"net"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,17 +25,36 @@ import (
 type watchCommand struct {
 	pullCommand
 	subscribing
-	All               bool                     `help:"Pull all sites that sites add has added to --store, including those added later. Any number of programs can share this work."`
-	RequestRate       float64                  `placeholder:"N" help:"Maximum requests per second of all programs that share the store (default: no limit)."`
-	ByteRate          humanize.Size            `placeholder:"SIZE" help:"Maximum bytes per second received by all programs that share the store, such as 5MB (default: no limit)."`
-	Retention         map[string]time.Duration `mapsep:"," placeholder:"LABEL=DURATION,..." help:"How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites)."`
-	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval depends on how often the site changes."`
-	MaxInterval       time.Duration            `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default}). It may be longer if the site requires that, or because the pause after a pull is at least four times as long as the pull."`
-	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
-	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
-	Content           string                   `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
-	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them. If sites add has set a webhook for a site, the changes of the site go there."`
-	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs messages to --webhook and to the webhooks of sites. A second secret in the second line also signs them. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
+	All               bool          `help:"Pull all sites that sites add has added to --store, including those added later. Any number of programs can share this work."`
+	RequestRate       float64       `placeholder:"N" help:"Maximum requests per second of all programs that share the store (default: no limit)."`
+	ByteRate          humanize.Size `placeholder:"SIZE" help:"Maximum bytes per second received by all programs that share the store, such as 5MB (default: no limit)."`
+	Retention         retentions    `placeholder:"LABEL=DURATION,..." help:"How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites)."`
+	MinInterval       time.Duration `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval depends on how often the site changes."`
+	MaxInterval       time.Duration `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default}). It may be longer if the site requires that, or because the pause after a pull is at least four times as long as the pull."`
+	Events            bool          `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
+	From              string        `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
+	Content           string        `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
+	Webhook           string        `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them. If sites add has set a webhook for a site, the changes of the site go there."`
+	WebhookSecretFile string        `placeholder:"FILE" help:"File with the secret that signs messages to --webhook and to the webhooks of sites. A second secret in the second line also signs them. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
+}
+
+// retentions are durations by label as users write them: LABEL=DURATION, separated by commas.
+type retentions map[string]time.Duration
+
+// UnmarshalText adds retentions.
+func (r *retentions) UnmarshalText(text []byte) error {
+	for entry := range strings.SplitSeq(string(text), ",") {
+		label, value, _ := strings.Cut(entry, "=")
+		d, err := time.ParseDuration(value)
+		if err != nil || d < time.Hour || label == "" {
+			return fmt.Errorf("%.80q is not a label with a duration of at least 1h; use LABEL=DURATION, such as news=2160h", entry)
+		}
+		if *r == nil {
+			*r = make(retentions)
+		}
+		(*r)[label] = d
+	}
+	return nil
 }
 
 const (
@@ -205,8 +222,6 @@ func (c *watchCommand) prepare(p *process) error {
 		return usageError("no site selected; name sites, or use --all with --store for those of millrace sites add")
 	case !(c.RequestRate >= 0 && c.RequestRate < math.Inf(1)):
 		return usageError("--request-rate must be a number from 0; omit it for no limit")
-	case slices.ContainsFunc(slices.Collect(maps.Values(c.Retention)), func(d time.Duration) bool { return d < time.Hour }):
-		return usageError("--retention: must be at least 1h")
 	case c.MinInterval < time.Second:
 		return usageError(fmt.Sprintf("--min-interval %s: must be at least 1s", c.MinInterval))
 	case c.MaxInterval > longestInterval:
