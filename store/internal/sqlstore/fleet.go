@@ -445,25 +445,24 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 		ms := now.UnixMilli()
 		var queued int
 		err = q.Row(`SELECT count(*), count(CASE WHEN paused THEN 1 END), count(CASE WHEN queued AND error <> '' THEN 1 END), count(CASE WHEN queued AND pulled = 0 AND error = '' THEN 1 END),
-			count(CASE WHEN webhook <> '' THEN 1 END), count(CASE WHEN queued THEN 1 END), count(DISTINCT host) FROM fleet_site WHERE `+condition,
-			args, &st.Sites, &st.Paused, &st.Failing, &st.New, &st.Webhooks, &queued, &st.Hosts)
+			count(CASE WHEN webhook <> '' THEN 1 END), count(CASE WHEN queued THEN 1 END) FROM fleet_site WHERE `+condition,
+			args, &st.Sites, &st.Paused, &st.Failing, &st.New, &st.Webhooks, &queued)
 		if err != nil {
 			return err
 		}
-		late := "FROM fleet_site s JOIN fleet_host h ON h.host = s.host WHERE queued AND s.due <= ? AND h.until <= ? AND " + condition
-		lateArgs := append([]any{ms, ms}, args...)
-		if err := q.Row("SELECT count(*) "+late, lateArgs, &st.Due); err != nil {
-			return err
+		listed := "EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host AND " + condition + ")"
+		if label == "" {
+			listed = fmt.Sprintf("(h.due < %d OR %s)", int64(never), listed) // a scheduled host needs no lookup
 		}
-		err = q.Row(`SELECT count(DISTINCT grp), CAST(coalesce(sum(requests), 0) AS BIGINT), CAST(coalesce(sum(received), 0) AS BIGINT) FROM fleet_host h
-			WHERE EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host AND `+condition+")", args, &st.Groups, &st.Requests, &st.Received)
+		err = q.Row("SELECT count(*), count(DISTINCT grp), CAST(coalesce(sum(requests), 0) AS BIGINT), CAST(coalesce(sum(received), 0) AS BIGINT) FROM fleet_host h WHERE "+listed,
+			args, &st.Hosts, &st.Groups, &st.Requests, &st.Received)
 		if err == nil {
 			err = q.Row(`SELECT count(*) FROM fleet_group g WHERE holder <> '' AND ready > ?
 				AND EXISTS (SELECT 1 FROM fleet_host h JOIN fleet_site s ON s.host = h.host WHERE h.grp = g.id AND `+condition+")", append([]any{ms}, args...), &st.Leased)
 		}
 		if err == nil && st.Failing > 0 {
 			st.Errors = make(map[string]int)
-			err = q.Rows("SELECT error, count(*) FROM fleet_site WHERE queued AND error <> '' AND "+condition+" GROUP BY error", args, func(scan Scanner) error {
+			err = q.Rows("SELECT error, count(*) FROM fleet_site WHERE queued = TRUE AND error <> '' AND "+condition+" GROUP BY error", args, func(scan Scanner) error {
 				var code string
 				var n int
 				err := scan(&code, &n)
@@ -471,15 +470,23 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 				return err
 			})
 		}
-		for i, p := range record.LagPercentiles {
-			at := (queued*p + 99) / 100 // rank of the percentile
-			if skip := queued - at; err == nil && queued > 0 && skip < st.Due {
-				var due int64
-				err = q.Row("SELECT CASE WHEN h.until > s.due THEN h.until ELSE s.due END AS since "+late+" ORDER BY since LIMIT 1 OFFSET ?", append(slices.Clip(lateArgs), skip), &due)
-				st.Lag[i] = time.Duration(ms-due) * time.Millisecond
-			}
+		if err != nil {
+			return err
 		}
-		return err
+		// The list of deferred hosts is short, so no site needs a lookup on the disk.
+		return q.Rows(`WITH h AS MATERIALIZED (SELECT host, until FROM fleet_host WHERE until > 0)
+			SELECT CASE WHEN h.until > s.due THEN h.until ELSE s.due END AS since FROM fleet_site s LEFT JOIN h ON h.host = s.host
+			WHERE queued = TRUE AND s.due <= ? AND coalesce(h.until, 0) <= ? AND `+condition+" ORDER BY since", append([]any{ms, ms}, args...), func(scan Scanner) error {
+			var since int64
+			err := scan(&since)
+			for i, p := range record.LagPercentiles {
+				if at := (queued*p + 99) / 100; st.Due == queued-at { // rank of the percentile
+					st.Lag[i] = time.Duration(ms-since) * time.Millisecond
+				}
+			}
+			st.Due++
+			return err
+		})
 	})
 	return st, wrap("count the fleet", err)
 }
