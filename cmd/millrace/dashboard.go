@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/sitelist"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
+	"github.com/millrace/millrace/store"
 )
 
 // dashboardFlags holds the flags of the dashboard.
@@ -63,12 +64,22 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 			RequireKey: c.RequireKey, PublicProtocols: c.PublicProtocols, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
 	}
-	if fleet, err := sitelist.SummaryOf(ctx, from.Store.Fleet(), ""); err != nil {
-		return err
-	} else if fleet != nil {
-		site.Fleet = func(ctx context.Context) (*sitelist.Summary, error) {
-			return sitelist.SummaryOf(ctx, from.Store.Fleet(), "")
+	fleet := from.Store.Fleet()
+	for one, err := range fleet.Sites(ctx, store.FleetQuery{}) {
+		if err != nil {
+			return err
 		}
+		if one.Unlisted {
+			continue
+		}
+		site.Fleet = func(ctx context.Context) (*sitelist.Summary, error) {
+			stats := s.Fleet()
+			if stats == nil {
+				return nil, fmt.Errorf("%w: the mirrored sites are being counted; try again later", millrace.ErrUnavailable)
+			}
+			return sitelist.SummaryOf(ctx, fleet, "", stats)
+		}
+		break
 	}
 	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.OwnHandler() })
 	site.Gateway = func() http.Handler { h, _ := inside(); return h }

@@ -14,6 +14,7 @@ import (
 func mirrored(now time.Time) *sitelist.Summary {
 	return &sitelist.Summary{
 		Fleet: sitelist.Fleet{
+			Time:  time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC),
 			Sites: 104_321, Hosts: 99_870, Groups: 61_004, Paused: 12, New: 340, Failing: 1290, Due: 87, Leased: 64, Lag90: 0.4, Lag99: 75, LagMax: 4000,
 			Errors: map[string]int{"dns-not-found": 900, "http-503": 250, "<b>x": 140}, Requests: 2_345_678, Received: 61_234_567_890,
 		},
@@ -36,7 +37,7 @@ func TestFleet(t *testing.T) {
 	h.Fleet = func(context.Context) (*sitelist.Summary, error) { return summary, nil }
 	v := owner(t, h.SiteOptions)
 	body := v.ask(http.MethodGet, "/fleet", nil).Body.String()
-	for _, want := range []string{"104,321", "1m15s", "1h6m40s", "1,290", "61 GB", "587 kB", "2,345,678", "900", "&lt;b&gt;x", "gone.example", "2001:db8:1234:5678::/64", "timeout-response&lt;i&gt;", "1,200"} {
+	for _, want := range []string{"2025-03-04 05:06", "104,321", "1m15s", "1h6m40s", "1,290", "61 GB", "587 kB", "2,345,678", "900", "&lt;b&gt;x", "gone.example", "2001:db8:1234:5678::/64", "timeout-response&lt;i&gt;", "1,200"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

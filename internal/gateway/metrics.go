@@ -33,7 +33,7 @@ type MetricsOptions struct {
 	Dropped func() uint64
 	// Replicas returns the number of processes that serve the site.
 	Replicas func() int
-	// Fleet returns the counts of the sites that workers pull into the store, or nil.
+	// Fleet returns the last counts of the sites that workers pull into the store, or nil.
 	Fleet func() *store.FleetStats
 	// Behind returns the backlog of each receiver of events.
 	Behind func() []Behind
@@ -211,7 +211,7 @@ func (g *Gateway) writeState(x *exposition) {
 		gauge("millrace_replicas", "Number of processes that serve the site from the same store.", float64(o.Replicas()))
 	}
 	if o.Fleet != nil {
-		if st := o.Fleet(); st != nil {
+		if st := o.Fleet(); st != nil && st.Sites > 0 {
 			x.fleet(st)
 		}
 	}

@@ -56,7 +56,7 @@ func TestMetrics(t *testing.T) {
 		LastScan: func() (time.Time, bool) { return scanned, true },
 		Dropped:  func() uint64 { return 7 },
 		Fleet: func() *store.FleetStats {
-			return &store.FleetStats{Sites: 9, Failing: 2, Due: 3, Leased: 1, Requests: 50, Received: 4000, Lag: [4]time.Duration{0, time.Second, time.Minute, time.Hour}}
+			return &store.FleetStats{Time: time.Unix(1_700_000_000, 0), Sites: 9, Failing: 2, Due: 3, Leased: 1, Requests: 50, Received: 4000, Lag: [4]time.Duration{0, time.Second, time.Minute, time.Hour}}
 		},
 		Behind: func() []Behind {
 			return []Behind{{Name: `a "quoted" one`, Events: 3, Age: 90 * time.Second}, {Name: `a "quoted" one`}, {Name: "\xff"}}
@@ -86,7 +86,7 @@ func TestMetrics(t *testing.T) {
 		`millrace_request_duration_seconds_bucket{protocol="tct-01",le="+Inf"}`:                              5,
 		`millrace_fleet_sites{state="all"}`:                                                                  9, `millrace_fleet_sites{state="failing"}`: 2, `millrace_fleet_sites{state="due"}`: 3, `millrace_fleet_leases`: 1,
 		`millrace_fleet_lag_seconds{quantile="0.99"}`: 60, `millrace_fleet_lag_seconds{quantile="1"}`: 3600,
-		`millrace_fleet_requests_total`: 50, `millrace_fleet_received_bytes_total`: 4000,
+		`millrace_fleet_counted_timestamp_seconds`: 1_700_000_000, `millrace_fleet_requests_total`: 50, `millrace_fleet_received_bytes_total`: 4000,
 		`millrace_requests_active`:                                      0,
 		`millrace_streams_open`:                                         0,
 		`millrace_edition_sequence`:                                     1,

@@ -75,6 +75,8 @@ func (h *histogram) write(x *exposition, name, label, value string) {
 
 // fleet writes the counts of the sites that workers pull into the store.
 func (x *exposition) fleet(st *store.FleetStats) {
+	x.metric("millrace_fleet_counted_timestamp_seconds", "gauge", "Time of the counts of the sites that watch --all pulls.")
+	x.sample("millrace_fleet_counted_timestamp_seconds", "", float64(st.Time.Unix()))
 	x.metric("millrace_fleet_sites", "gauge", "Sites that watch --all pulls: all, paused, new, failing, and due now.")
 	for _, s := range []struct {
 		state string

@@ -96,7 +96,11 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 		r.Sites = append(r.Sites, s)
 		costs = costs[n:]
 	}
-	if r.Fleet, err = sitelist.SummaryOf(ctx, st.Fleet(), o.Label); err != nil {
+	stats, err := st.Fleet().Stats(ctx, o.Label)
+	if err == nil {
+		r.Fleet, err = sitelist.SummaryOf(ctx, st.Fleet(), o.Label, &stats)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if o.Label != "" {

@@ -2,43 +2,49 @@ package serving
 
 import (
 	"context"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/millrace/millrace/store"
 )
 
 const (
-	fleetAge  = time.Minute // maximum age of counts; counting a million sites takes seconds
-	fleetTime = 10 * time.Second
+	fleetEvery = time.Minute // minimum interval of counts
+	fleetTime  = 10 * time.Second
 )
 
-// fleetStats caches the counts of the sites that workers pull into a store.
-type fleetStats struct {
-	fleet store.Fleet
-	log   *slog.Logger
-
-	mu   sync.Mutex // held while counting
-	last *store.FleetStats
-	at   time.Time
+// Fleet returns the last counts of the sites that workers pull into the store, or nil if they could
+// not be counted yet. Before the first count, it waits for a few seconds.
+func (s *Service) Fleet() *store.FleetStats {
+	select {
+	case <-s.counted:
+	case <-time.After(fleetTime):
+	}
+	return s.fleet.Load()
 }
 
-// get returns counts that are at most fleetAge old, or nil if there are no sites.
-func (f *fleetStats) get() *store.FleetStats {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.at.IsZero() && time.Since(f.at) < fleetAge {
-		return f.last
+// countFleet counts the sites that workers pull into the store. Counting a million sites takes
+// seconds, so it uses at most a twentieth of the time.
+func (s *Service) countFleet(ctx context.Context) error {
+	for {
+		start := time.Now()
+		st, err := s.o.Origin.Store.Fleet().Stats(ctx, "")
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // the task was stopped
+		case err != nil:
+			s.log.Warn("could not count mirrored sites; keeping earlier counts", "err", err)
+		default:
+			s.fleet.Store(&st)
+		}
+		select {
+		case <-s.counted:
+		default:
+			close(s.counted)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(fleetEvery, 20*time.Since(start))):
+		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), fleetTime)
-	defer cancel()
-	st, err := f.fleet.Stats(ctx, "")
-	if err != nil {
-		f.log.Warn("could not count mirrored sites", "err", err)
-	}
-	if f.last, f.at = nil, time.Now(); err == nil && st.Sites > 0 {
-		f.last = &st
-	}
-	return f.last
 }

@@ -63,7 +63,9 @@ type Service struct {
 	log   *slog.Logger
 	index *index.Index
 
-	settled atomic.Pointer[settledEdition] // set while push runs
+	settled atomic.Pointer[settledEdition]   // set while push runs
+	fleet   atomic.Pointer[store.FleetStats] // last counts, or nil
+	counted chan struct{}                    // closed after the first attempt to count
 
 	// tasks run until their context ends. An error of a task is an error of the
 	// service. Tasks can be started again.
@@ -81,7 +83,7 @@ type Service struct {
 // New returns a service that publishes nothing. The caller must call Open next.
 func New(log *slog.Logger) *Service {
 	none := func() {}
-	return &Service{log: log, failed: make(chan error, 1), rest: none, leave: none}
+	return &Service{log: log, counted: make(chan struct{}), failed: make(chan error, 1), rest: none, leave: none}
 }
 
 // Open prepares the publication. It does not affect another service for the same site. The caller
@@ -108,7 +110,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		func(ctx context.Context) error { s.Gateway.Publish(ctx); return nil },
 		func(ctx context.Context) error { return o.Origin.Run(ctx, o.Site, s.Server) },
 		func(ctx context.Context) error { s.Replicas.Run(ctx); return nil },
-		s.tidy, s.export, s.push,
+		s.tidy, s.export, s.push, s.countFleet,
 	}
 	if o.Index != "" {
 		name := index.File(o.Index, o.Origin.Name+" "+publication.Name())
@@ -151,7 +153,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}
-	g.MetricsOptions.LastScan, g.MetricsOptions.Behind, g.MetricsOptions.Fleet = o.Origin.LastScan, s.behind, (&fleetStats{fleet: o.Origin.Store.Fleet(), log: s.log}).get
+	g.MetricsOptions.LastScan, g.MetricsOptions.Behind, g.MetricsOptions.Fleet = o.Origin.LastScan, s.behind, s.Fleet
 	g.Status, g.MetricsOptions.Replicas, g.Access.Replicas = s.status, s.Replicas.Count, s.Replicas
 	if s.Recorder != nil {
 		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped

@@ -278,14 +278,17 @@ func TestWrite(t *testing.T) {
 	if err := fleet.Done(t.Context(), turns[0].Lease, "https://a.example/", store.TurnResult{Due: now.Add(time.Hour), Until: now.Add(time.Hour), Error: "http-503", Requests: 7}); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := SummaryOf(t.Context(), fleet, "x")
+	if stats, err = fleet.Stats(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := SummaryOf(t.Context(), fleet, "x", &stats)
 	if err != nil || sum.Requests != 7 || !slices.Equal(sum.Codes(), []Code{{"http-503", 1}}) || len(sum.Worst) != 1 || sum.Worst[0].Failures != 1 || sum.Worst[0].Sites != 1 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	if sum.WriteText(&out); strings.Count(out.String(), "a.example") != 2 {
 		t.Errorf("%s", out.Bytes())
 	}
-	if sum, err := SummaryOf(t.Context(), fleet, "y"); sum != nil || err != nil {
+	if sum, err := SummaryOf(t.Context(), fleet, "y", new(store.FleetStats)); sum != nil || err != nil {
 		t.Errorf("%+v, %v", sum, err)
 	}
 	out.Reset()

@@ -41,15 +41,14 @@ type Code struct {
 	Sites int
 }
 
-// SummaryOf returns the summary of the sites of a fleet with a label, or nil if there are none. The
-// label "" means any.
-func SummaryOf(ctx context.Context, f store.Fleet, label string) (*Summary, error) {
-	stats, err := f.Stats(ctx, label)
-	if err != nil || stats.Sites == 0 {
-		return nil, err
+// SummaryOf returns the summary of the sites of a fleet with a label, from their counts, or nil if
+// there are none. The label "" means any.
+func SummaryOf(ctx context.Context, f store.Fleet, label string, stats *store.FleetStats) (*Summary, error) {
+	if stats.Sites == 0 {
+		return nil, nil
 	}
 	hosts, err := f.Hosts(ctx, label, maxHosts)
-	s := &Summary{Fleet: Of(stats), Worst: make([]Host, 0, len(hosts))}
+	s := &Summary{Fleet: Of(*stats), Worst: make([]Host, 0, len(hosts))}
 	for _, h := range hosts {
 		s.Worst = append(s.Worst, Host{h.Host, h.Address, h.Sites, h.Failures, h.Why, h.Until, h.Requests, h.Received})
 	}

@@ -53,6 +53,7 @@ func (r *Report) WriteText(w io.Writer, did string, refused bool) {
 
 // Fleet describes the sites of a store.
 type Fleet struct {
+	Time     time.Time      `json:"-"`                // when they were counted
 	Sites    int            `json:"sites"`            // number of sites
 	Hosts    int            `json:"hosts"`            // number of hosts
 	Groups   int            `json:"groups"`           // number of groups of hosts; one worker at a time reads each
@@ -74,7 +75,7 @@ type Fleet struct {
 // Of describes the sites of a fleet.
 func Of(s store.FleetStats) Fleet {
 	return Fleet{
-		s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Webhooks, s.Due, s.Leased, s.Errors, s.Requests, s.Received,
+		s.Time, s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Webhooks, s.Due, s.Leased, s.Errors, s.Requests, s.Received,
 		s.Lag[0].Seconds(), s.Lag[1].Seconds(), s.Lag[2].Seconds(), s.Lag[3].Seconds(),
 	}
 }

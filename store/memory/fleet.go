@@ -245,6 +245,7 @@ func (f *fleet) Hosts(ctx context.Context, label string, limit int) ([]store.Fle
 func (f *fleet) Stats(ctx context.Context, label string) (store.FleetStats, error) {
 	return get(ctx, f.store, "count the fleet", func() (st store.FleetStats, _ error) {
 		now := f.now()
+		st.Time = now.UTC()
 		var lags []time.Duration
 		hosts, groups := make(map[string]bool), make(map[int64]bool)
 		for _, s := range f.sites {

@@ -287,7 +287,7 @@ func (r *reader) snapshot(ctx context.Context, f func(q sqlstore.Querier) error)
 		return advise(err)
 	}
 	defer func() { _, _ = c.ExecContext(context.Background(), "ROLLBACK") }()
-	return f(connQuerier{c})
+	return f(connQuerier{ctx, c})
 }
 
 // readQuerier reads without a transaction.
@@ -304,14 +304,23 @@ func (q readQuerier) Rows(query string, args []any, f func(scan sqlstore.Scanner
 	return q.r.rows(q.ctx, query, args, f)
 }
 
-// connQuerier reads in a snapshot.
-type connQuerier struct{ c *sql.Conn }
+// connQuerier reads in a snapshot. After the end of ctx, it starts no statement.
+type connQuerier struct {
+	ctx context.Context
+	c   *sql.Conn
+}
 
 func (q connQuerier) Row(query string, args []any, dest ...any) error {
+	if err := q.ctx.Err(); err != nil {
+		return err
+	}
 	return advise(q.c.QueryRowContext(context.Background(), query, args...).Scan(dest...))
 }
 
 func (q connQuerier) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) error {
+	if err := q.ctx.Err(); err != nil {
+		return err
+	}
 	st, err := q.c.PrepareContext(context.Background(), query)
 	if err != nil {
 		return advise(err)

@@ -443,6 +443,7 @@ func (f fleet) Stats(ctx context.Context, label string) (st store.FleetStats, er
 			return err
 		}
 		ms := now.UnixMilli()
+		st.Time = unixTime(ms)
 		var queued int
 		err = q.Row(`SELECT count(*), count(CASE WHEN paused THEN 1 END), count(CASE WHEN queued AND error <> '' THEN 1 END), count(CASE WHEN queued AND pulled = 0 AND error = '' THEN 1 END),
 			count(CASE WHEN webhook <> '' THEN 1 END), count(CASE WHEN queued THEN 1 END) FROM fleet_site WHERE `+condition,
