@@ -35,10 +35,10 @@ type Media struct {
 	Duration   string    `json:"duration,omitempty"`   // ISO 8601 in hours, minutes and seconds, such as "PT5M20S"
 	Width      int       `json:"width,omitempty"`      // pixels
 	Height     int       `json:"height,omitempty"`     // pixels
-	Creator    string    `json:"creator,omitempty"`    // display name
+	Creator    string    `json:"creator,omitempty"`    // display name of the creator
 	Series     string    `json:"series,omitempty"`     // album, season or series
 	Chapters   []Chapter `json:"chapters,omitempty"`   // chapters by start time
-	Transcript string    `json:"transcript,omitempty"` // plain text
+	Transcript string    `json:"transcript,omitempty"` // transcript in plain text
 }
 
 // Chapter is a part of a video or an audio recording.
@@ -56,7 +56,7 @@ const (
 	TextBlock        BlockType = "text"        // Text, Spans: a paragraph; "\n" is a line break
 	ListBlock        BlockType = "list"        // Items, Ordered, Start, Reversed
 	DefinitionsBlock BlockType = "definitions" // Items with Term
-	CodeBlock        BlockType = "code"        // Text byte for byte, Language, Caption
+	CodeBlock        BlockType = "code"        // Text (the exact bytes of the code), Language, Caption
 	TableBlock       BlockType = "table"       // Rows, Caption
 	QuoteBlock       BlockType = "quote"       // Blocks, Cite, URL
 	CalloutBlock     BlockType = "callout"     // Kind, Title, Blocks
@@ -64,17 +64,17 @@ const (
 	VideoBlock       BlockType = "video"       // URL, Sources, Poster, Tracks, Title, Caption, Media
 	AudioBlock       BlockType = "audio"       // URL, Sources, Poster, Tracks, Title, Caption, Media
 	EmbedBlock       BlockType = "embed"       // URL, Kind, Title
-	FootnoteBlock    BlockType = "footnote"    // Anchor, Text (its label), Blocks
+	FootnoteBlock    BlockType = "footnote"    // Anchor, Text (the label of the footnote), Blocks
 	MathBlock        BlockType = "math"        // Text, Language
-	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link on its own
+	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link outside of running text
 )
 
 // Span marks a part of a block's text. Start and End are byte offsets into Text: 0 <= Start <
 // End <= len(Text). Neither splits a UTF-8 sequence.
 type Span struct {
 	Type  SpanType `json:"type"`          // type of the span
-	Start int      `json:"start"`         // byte offset of its first byte in the text
-	End   int      `json:"end"`           // byte offset after its last byte
+	Start int      `json:"start"`         // offset of the span's first byte
+	End   int      `json:"end"`           // offset after the span's last byte
 	URL   string   `json:"url,omitempty"` // link: absolute URL
 }
 
@@ -94,8 +94,8 @@ const (
 	SuperscriptSpan SpanType = "superscript"
 )
 
-// Number returns the number of an item of an ordered list. item is an index from 0. The result is
-// between 0 and 999999999, the limits of CommonMark.
+// Number returns the number that an ordered list shows for the item with index item. The result
+// is between 0 and 999999999, the limits of CommonMark.
 func (b *Block) Number(item int) int {
 	n, step := b.Start, 1
 	if b.Reversed {
@@ -138,7 +138,7 @@ type MediaSource struct {
 // Track is a text track of a video or an audio recording.
 type Track struct {
 	URL      string `json:"url"`                // absolute URL
-	Kind     string `json:"kind,omitempty"`     // kind, such as captions
+	Kind     string `json:"kind,omitempty"`     // kind of the track, such as "captions"
 	Language string `json:"language,omitempty"` // BCP 47 language tag
 	Label    string `json:"label,omitempty"`    // label for people
 }

@@ -132,7 +132,7 @@ func Status(err error) int {
 }
 
 // StatusErr returns the sentinel for an HTTP status code of a remote server. It returns nil for
-// 2xx, and [ErrInvalid] for a code that matches no sentinel.
+// 2xx, and [ErrInvalid] for every code that it does not know, including 413.
 func StatusErr(code int) error {
 	switch {
 	case code >= 200 && code < 300:
@@ -210,7 +210,7 @@ func (e *FormatError) Error() string {
 }
 
 // ErrorCode returns Code. If Code is empty, it returns the code of Err, or the protocol and the
-// section, such as "tct-01/1.7.1".
+// section, such as "tct-01/1.7.1". It returns "" if neither exists.
 func (e *FormatError) ErrorCode() string {
 	code := cmp.Or(e.Code, ownCode(e.Err))
 	if code == "" && e.Protocol != "" && e.Section != "" {

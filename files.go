@@ -36,8 +36,8 @@ type ArtifactSet interface {
 	// Withdraw removes an existing artifact permanently. Requests for its path get 410 Gone until
 	// the given time.
 	Withdraw(f Artifact, until time.Time)
-	// Withdrawn returns the notes of the withdrawn artifacts whose time has not passed, and of the
-	// artifacts of the previous edition that Existing omits.
+	// Withdrawn returns the notes of the artifacts that were withdrawn until a time in the future,
+	// and of the artifacts of the previous edition that Existing omits.
 	Withdrawn() []json.RawMessage
 	// Create starts a new artifact.
 	Create() (ArtifactWriter, error)
@@ -51,7 +51,7 @@ type ArtifactWriter interface {
 	// Finish adds one artifact per coding, in the order of codings. Each has the fields of f, and
 	// contains head followed by the written bytes. name returns the path of an artifact, given its
 	// coding and the lower-case hex SHA-256 of its encoded bytes. If f has no ETag, the ETag is
-	// "sha256:" and that hash. The artifacts are durable when Finish returns.
+	// "sha256:" followed by that hash. The artifacts are durable when Finish returns.
 	Finish(ctx context.Context, head []byte, f Artifact, codings []string, name func(coding, sum string) string) ([]Artifact, error)
 	// Discard drops the artifact if Finish has not completed it. It may also be called after
 	// Finish.
@@ -68,6 +68,6 @@ type Artifact struct {
 	Size      int64           // encoded size in bytes
 	Sum       string          // lower-case hex SHA-256 of the encoded bytes
 	PageCount int64           `json:",omitempty"` // number of pages that the artifact lists or contains, or 0 if unknown
-	Versions  string          `json:",omitempty"` // pattern of the paths of later documents that are coded against this artifact, with "*" for any characters, or ""
+	Versions  string          `json:",omitempty"` // path pattern of the later documents for which this artifact is the compression dictionary, with "*" for any characters, or ""
 	Note      json.RawMessage // data that the protocol stores for the next edition
 }

@@ -225,13 +225,13 @@ func fence(code, language string) string {
 // tableMarkdown adds an empty one if the table has none. Only the header is padded to the widest
 // row; the output grows with the number of cells, not with rows times columns.
 func tableMarkdown(b Block) string {
-	spare := 1000 // limit of empty cells; further spans are ignored
+	spare := 1000 // number of empty cells that may still be added; further spans are ignored
 	for _, row := range b.Rows {
 		spare += 4 * len(row)
 	}
 	var rows [][]string
 	width := 0
-	var free []int // by column: first row below the cells that span down into it
+	var free []int // by column: first row below the cells that span down into the column
 	for y, row := range b.Rows {
 		var cells []string
 		empty := func() bool {
@@ -247,7 +247,7 @@ func tableMarkdown(b Block) string {
 			}
 			x := len(cells)
 			cells = append(cells, oneLine(inlineCell(c.Text, c.Spans)))
-			for n := min(c.Colspan, 1000); n > 1 && empty(); n-- { // limit of HTML
+			for n := min(c.Colspan, 1000); n > 1 && empty(); n-- { // HTML limits colspan to 1000
 			}
 			if c.Rowspan > 1 {
 				for len(free) < len(cells) {

@@ -34,10 +34,10 @@ type marker struct {
 	prev   rune // character before the output, or 0
 	inside bool // inside emphasis written with asterisks
 
-	markEnd, codeEnd int // offsets after the last asterisks and the last backticks
+	markEnd, codeEnd int // offsets in the output after the last emphasis and the last inline code
 }
 
-// lines returns the output without white space at the ends of its lines.
+// lines returns the lines of the output without leading and trailing white space.
 func (m *marker) lines() []string {
 	lines := strings.Split(m.String(), "\n")
 	for i, l := range lines {
@@ -164,8 +164,9 @@ func (m *marker) before() rune {
 
 // flanks reports whether asterisks around a part are read as emphasis (CommonMark 6.2). They are
 // not if other asterisks end right before them. If the part starts or ends with punctuation, the
-// character outside must not be a letter. Languages without spaces between words often break this
-// rule. Inside other emphasis, the opening asterisks must not be readable as closing ones.
+// character outside must be white space or punctuation. Text in languages without spaces between
+// words often breaks this rule. Inside other emphasis, the opening asterisks must not be readable
+// as closing ones.
 func (m *marker) flanks(part string, after rune) bool {
 	if m.markEnd > 0 && m.markEnd == m.Len() {
 		return false

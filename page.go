@@ -23,8 +23,8 @@ type Page struct {
 	Description string            `json:"description,omitempty"` // description of the page, such as its meta description
 	Summary     string            `json:"summary,omitempty"`     // summary in one to three sentences
 	Author      string            `json:"author,omitempty"`      // display name of the author, never an e-mail address
-	Published   time.Time         `json:"published,omitzero"`    // publication time, in UTC and whole seconds
-	Modified    time.Time         `json:"modified,omitzero"`     // time of the last modification, in UTC and whole seconds
+	Published   time.Time         `json:"published,omitzero"`    // publication time in UTC, in whole seconds
+	Modified    time.Time         `json:"modified,omitzero"`     // time of the last modification in UTC, in whole seconds
 	Language    string            `json:"language,omitempty"`    // BCP 47 language tag
 	Section     string            `json:"section,omitempty"`     // part of the site, such as a category
 	Tags        []string          `json:"tags,omitempty"`        // tags or keywords
@@ -60,8 +60,8 @@ type HTMLSize struct {
 	Received int64 // size of the body as transferred, without header fields
 }
 
-// Or returns w with its unknown fields filled from old, an earlier size of the same page. It takes
-// Received from old only if Bytes is equal in both.
+// Or fills unknown fields of w from old, an earlier size of the same page. If w.Bytes is unknown,
+// Or returns old. It takes Received alone from old only if Bytes is equal in both.
 func (w HTMLSize) Or(old HTMLSize) HTMLSize {
 	switch {
 	case w.Bytes <= 0:
@@ -77,8 +77,8 @@ func (w HTMLSize) Or(old HTMLSize) HTMLSize {
 type PageKind string
 
 // The kinds of pages. An archive only links to other pages: a list by tag, category, author or date,
-// a paged list, or search results. No protocol publishes it. The other kinds have content of their
-// own.
+// a paged list, or search results. Most protocols do not publish archives. The other kinds have
+// content of their own.
 const (
 	Article       PageKind = "article"
 	Documentation PageKind = "documentation"
@@ -99,7 +99,7 @@ type Access struct {
 // Fields is a set of page fields.
 type Fields uint32
 
-// The fields of a page. FieldContent covers Blocks and Detail.
+// The fields of a page. FieldContent covers Blocks, Detail and Unconfirmed.
 const (
 	FieldTitle Fields = 1 << iota
 	FieldDescription
@@ -144,8 +144,8 @@ func (p *Page) Clone() *Page {
 }
 
 // Canonical returns the canonical bytes of the page: JSON in a fixed member order. It omits
-// Version, and also Modified if the source does not provide it. Two pages are equal if and only if
-// their canonical bytes are equal.
+// Version, Original and HTMLSize, and also Modified if the source does not provide it. Two pages
+// are equal if and only if their canonical bytes are equal.
 func (p *Page) Canonical() []byte {
 	c := *p
 	if !c.Known.Has(FieldModified) {
@@ -191,9 +191,10 @@ func second(t time.Time) time.Time {
 }
 
 // Merge returns the stored page updated by in, and reports whether the result differs from stored.
-// It keeps the fields that in does not provide. If the content of in has a lower level of detail,
-// Merge keeps the stored content, unless in has other text. stored may be nil. Merge changes neither
-// argument.
+// It keeps the fields that in does not provide. If neither page provides Modified, Merge takes a
+// non-zero Modified from in. If the content of in has a lower level of detail, Merge keeps the
+// stored content, unless in has [DetailText] and its text differs. stored may be nil. Merge changes
+// neither argument.
 func Merge(stored, in *Page) (*Page, bool) {
 	if stored == nil {
 		c := in.Clone()

@@ -7,12 +7,12 @@ import (
 	"iter"
 )
 
-// Parts splits the bytes of a large document into pieces. A change of a page rewrites only the
+// Parts splits the bytes of a large document into pieces. A change to a page rewrites only the
 // parts that contain the page. The document is Head, the parts in the order of their keys with
 // Separator between them, and Tail.
 type Parts struct {
-	// Version identifies the inputs of the parts other than the pages and the protocol's options,
-	// such as the site's base. If it changes, all parts are rewritten.
+	// Version identifies inputs of the parts, such as the site's base, but not the pages and the
+	// protocol's options. If Version changes, all parts are rewritten.
 	Version   string
 	Head      []byte
 	Separator []byte
@@ -23,13 +23,13 @@ type Parts struct {
 	// keys. Keys are unique and not empty. The Body of a part is valid until the next part is
 	// yielded.
 	After func(ctx context.Context, key string) iter.Seq2[Part, error]
-	// Changed returns the keys of the parts that a change of a page may create,
-	// change or delete. The URL is absolute.
+	// Changed returns the keys of the parts that a change to the page at url may create, change or
+	// delete. url is absolute.
 	Changed func(url string) []string
 }
 
-// SinglePart returns the Parts of a document that is written in one piece. It is rewritten only
-// when version changes.
+// SinglePart returns the Parts of a document that is written in one piece. The document is
+// rewritten only when version changes.
 func SinglePart(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
 	return &Parts{
 		Version: version,

@@ -74,7 +74,7 @@ func (v Visibility) Excluded(pagePath string) bool {
 	return false
 }
 
-// decodings is the number of spellings of a path: as it is, decoded once, and decoded twice. Some
+// decodings is the number of spellings of a path: as is, decoded once, and decoded twice. Some
 // servers decode a path before and after they check it.
 const decodings = 3
 
@@ -176,16 +176,17 @@ func displayName(s string) string {
 	return strings.Trim(strings.Join(words, " "), " ,;<>()")
 }
 
-// private lists the JSON-LD properties that are never public: contact details and identifiers of a
-// person.
+// private lists the JSON-LD properties that are never public: contact details, identifiers, and
+// other personal data.
 var private = map[string]bool{
 	"email": true, "telephone": true, "faxNumber": true, "address": true, "contactPoint": true,
 	"identifier": true, "taxID": true, "vatID": true, "birthDate": true, "homeLocation": true,
 	"givenName": true, "familyName": true, "additionalName": true,
 }
 
-// scrub returns JSON-LD without the private properties. If persons is set, it also removes persons.
-// It drops elements that are not JSON objects. The members of the result are in a fixed order.
+// scrub returns JSON-LD without the private properties and without mailto and tel URLs. If persons
+// is set, it also removes persons and properties such as author. It drops elements that are not
+// JSON objects or become empty. The members of the result are in a fixed order.
 func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
 	var out []json.RawMessage
 	for _, raw := range schema {

@@ -62,9 +62,9 @@ func (p *Policy) Approves(token string) bool {
 	return p != nil && slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
 }
 
-// Validate reports the members that no document can express: an invalid URL, an unknown purpose, a
-// negative number, a time whose year does not have four digits, or text of several lines. It joins
-// one [FormatError] per such member, with the name of the member as Position.
+// Validate reports the members that no document can express, such as an invalid URL, an unknown
+// purpose, a negative number, a time whose year does not have four digits, or text of several
+// lines. It joins one [FormatError] per such member, with the name of the member as Position.
 func (p *Policy) Validate() error {
 	var errs []error
 	wrong := func(member, format string, args ...any) {

@@ -16,7 +16,8 @@ type Searcher interface {
 type Query struct {
 	// Text is the text of the user: words, "phrases", -excluded, title:word and url:part. Anything
 	// that is not valid in this syntax is treated as words. Search uses the first MaxQuery
-	// characters and, if there are too many words, the rarest ones. Found.Note reports both.
+	// characters and, if there are too many words, the rarest ones. If Search ignores part of the
+	// text, Found.Note says so.
 	Text         string
 	Page         string  // restricts the search to the page with this URL, absolute or an identity. If empty, all pages.
 	Skip         int     // number of best hits to skip
@@ -53,7 +54,7 @@ type Hit struct {
 	Title    string   // title of the page
 	Chunk    string   // ID of the passage, unique in its page; edits of other passages do not change it
 	Type     string   // type of the content: "paragraph", "list", "code" or "quote"; "heading" if there is nothing else
-	Headings []string // headings above its first text, outermost first, without the page's title
+	Headings []string // headings above the start of the passage, outermost first, without the page's title
 	Text     string
 	// Snippet is the part of Text that matches best, with "…" for omitted text. Marks are the
 	// matched words in Snippet, as pairs of byte offsets.

@@ -49,8 +49,8 @@ type Change struct {
 	Kind Kind
 	Ref
 	Page       *Page     // Put: the page; if nil, fetch it with Source.Page, unless Version is the stored version
-	New, Newer bool      // New: absent at the cursor; with Delete: created and deleted since then. Newer: apply only if Modified is later than the stored date (SCP deltas)
-	Time       time.Time // time of the change, if known; of a checkpoint: the time of the oldest state that the stream has reported
+	New, Newer bool      // New: the page did not exist at the cursor; a new page with Delete was created and deleted since the cursor. Newer: apply only if Modified is later than the stored time (SCP deltas)
+	Time       time.Time // time of the change, if known; for a checkpoint, the time of the oldest state that the stream has reported
 	Checkpoint *Checkpoint
 }
 
@@ -96,17 +96,18 @@ type SyncState interface {
 	// Cursor returns the last applied cursor of a source, or "" if none.
 	Cursor(ctx context.Context, from string) (Cursor, error)
 	// KnownRefs yields the last applied refs of a source, ordered by URL: those of the given URLs,
-	// or all if there are no arguments. It skips unknown URLs.
+	// or all if no URLs are given. It skips unknown URLs.
 	KnownRefs(ctx context.Context, from string, urls ...string) iter.Seq2[Ref, error]
 }
 
 // OriginalStore is an optional interface of a [Sink] that stores [Page.Original].
 type OriginalStore interface {
 	// Original returns the Original of the last page that a source provided under a URL, even if
-	// that page changed nothing. It is stored durably with the page. It is deleted with the URL,
-	// with the URL's Version, and when the page arrives without an Original. A Put without a page
-	// keeps it. If the URL is unknown, or its page had no Original or one larger than MaxOriginal,
-	// Original returns ErrNotFound. If the stored bytes are damaged, it returns ErrInvalid.
+	// that page changed nothing. The sink stores an Original durably with its page. It deletes the
+	// Original when it deletes the URL or the URL's Version, and when the page arrives without an
+	// Original. A Put without a page keeps the Original. If the URL is unknown, or its page had no
+	// Original or one larger than MaxOriginal, the method returns ErrNotFound. If the stored bytes
+	// are damaged, it returns ErrInvalid.
 	Original(ctx context.Context, from, url string) ([]byte, error)
 }
 

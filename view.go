@@ -18,8 +18,8 @@ import (
 // allows.
 //
 // As a Source, a View yields the store's log. Its cursor is a sequence number with the epoch of the
-// log ([Site.At]). A cursor of another epoch gives ErrConflict. The Version of a page is its
-// revision. From the start, a View yields the pages in the order of their identities.
+// log ([Site.At]). A cursor of another log gives ErrConflict; see [Site.SeqOf]. The Version of a
+// page is its revision. From the start, a View yields the pages in the order of their identities.
 type View interface {
 	Source
 	// Site describes the view. It does not access the store.
@@ -28,12 +28,14 @@ type View interface {
 	Scan(ctx context.Context, s Scan) iter.Seq2[*Page, error]
 	// Tag returns the value that a protocol's [Tagger] computed for one page. If the view has no
 	// such page, or the protocol does not publish it, Tag returns ErrNotFound. If an earlier
-	// edition had a tag of the page, it returns ErrGone, which is an ErrNotFound. A page that was
+	// edition had a tag for the page, it returns ErrGone, which is an ErrNotFound. A page that was
 	// created and deleted between two editions was never public, and gives ErrNotFound only.
 	Tag(ctx context.Context, protocol, url string) (Tag, error)
-	// Tags yields all tags of a protocol whose URL follows after, in the order of the identities.
+	// Tags yields a protocol's tags in the order of their identities, starting after the URL after.
+	// If after is empty, it yields all.
 	Tags(ctx context.Context, protocol, after string) iter.Seq2[Tag, error]
-	// SeqAt returns the last sequence number committed at or before a time.
+	// SeqAt returns the last sequence number committed at or before a time, or 0 if no change was
+	// committed by then.
 	SeqAt(ctx context.Context, t time.Time) (uint64, error)
 }
 
@@ -103,7 +105,7 @@ type Section struct {
 
 // Scan selects pages of a view and their order.
 type Scan struct {
-	Section    string // only this section. If empty, all pages.
+	Section    string // section of the pages. If empty, all pages.
 	Order      Order
 	After      string // resume after the page with this URL. If empty, from the start.
 	Limit      int    // maximum number of pages. If zero, all.
@@ -120,7 +122,7 @@ const (
 	BySeq                    // most recently changed first
 )
 
-// Tag is the value that a protocol computed for a page when the page was stored.
+// Tag is the value that a protocol computed for one version of a page.
 type Tag struct {
 	URL      string    // the page's C-URL, absolute
 	Value    string    // hash that the protocol prescribes, without quotes
@@ -158,7 +160,7 @@ type Publisher interface {
 // their metadata. The edition adds content codings, digests, ranges, HEAD and 304.
 type Document struct {
 	Path string // path under the endpoint base, starting with "/", including a query if any
-	// ETag is the strong validator of the bytes without content coding, without quotes. If it is
+	// ETag is the strong validator of the bytes without content coding. It has no quotes. If it is
 	// empty for a large document, the edition derives it from the parts.
 	ETag string
 	// Header contains fields such as Content-Type, Cache-Control, Link and Last-Modified. If it
@@ -168,12 +170,12 @@ type Document struct {
 	// All clients get the same document: the bytes depend on no request field except
 	// Accept-Encoding. TCT requires this.
 	SharedETag bool
-	// DigestETag reports whether the ETag is "sha256-" and the SHA-256 of the bytes. If so, the bytes
-	// are sent without a content coding and without ranges; a request that does not accept them
-	// gets 406. The response to HEAD has all fields of the response to GET. The edition sets the
-	// ETag of a large document. TCT draft-03 requires this.
+	// DigestETag reports whether the ETag is "sha256-" followed by the SHA-256 of the bytes. If so,
+	// the bytes are sent without a content coding and without ranges; a request that does not accept
+	// this form gets 406. The response to HEAD has all fields of the response to GET. The edition
+	// sets the ETag of a large document. TCT draft-03 requires this.
 	DigestETag bool
-	Large      bool // the size of the document grows with the site; it is rendered with the edition, never in a request
+	Large      bool // the document grows with the site; it is rendered when the edition is built, never during a request
 	// Subject describes the content of the document. For a large document, PageCount is
 	// approximate. A Public document needs no key, and requests for it have no query.
 	Subject
@@ -186,15 +188,15 @@ type Document struct {
 	// the document of another protocol or the page. Path is the URL that always returns the same
 	// bytes.
 	Variant string
-	// Write writes the identity bytes. It may be called more than once.
+	// Write writes the bytes without content coding. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
 	// Parts contains the bytes of a large document in pieces. It must be set if Large is true. A
 	// piece is rewritten only if it has changed. If several documents of a publisher have the same
 	// Parts, they are one document under several paths.
 	Parts *Parts
-	// PartsKeyed contains the bytes for requests with a key of ScopeRead. If nil, they get Parts. If
-	// set, both forms vary by Authorization, and shared caches do not store the form for keys. A
-	// request with an invalid key gets neither.
+	// PartsKeyed contains the bytes for requests with a key that has ScopeRead. If nil, these
+	// requests get Parts. If set, both forms vary by Authorization, and shared caches do not store
+	// the form for keys. A request with an invalid key gets neither.
 	PartsKeyed *Parts
 }
 
