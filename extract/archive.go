@@ -20,7 +20,8 @@ const (
 )
 
 // Addresses that programs use for lists by tag, category, author and date, for search results, and
-// for later pages of lists. No part before a date has the form of a title.
+// for later pages of lists. In an address with a date, no segment before the date has the form of a
+// title.
 var (
 	listPath = regexp.MustCompile(`(?i)/(?:tags?|category|categories|authors?)(?:/[^/]+)?$|/(?:search|archives?)$|^/search(?:/[^/]+){0,2}$|/taxonomy/term/[^/]+$|/(?:special|category):|` +
 		`^(?:/[^-/]*(?:-[^-/]*)?)*/(?:19[789]\d|20\d\d)/(?:0?[1-9]|1[0-2])(?:/(?:0?[1-9]|[12]\d|3[01]))?$|/(?:blog|news|posts|archives?|date)/(?:19[789]\d|20\d\d)$`)
@@ -76,8 +77,8 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// listsPosts reports whether most headings of the content are links to other pages, as in a list
-// that shows posts in full.
+// listsPosts reports whether at least two headings of the content, and at least half of all, are
+// links to other pages, as in a list that shows posts in full.
 func listsPosts(c *collected, root *html.Node) bool {
 	links, all := 0, 0
 	for _, h := range c.headings {

@@ -89,7 +89,7 @@ func (m *meta) isFirm(name string) bool {
 	})
 }
 
-// organizationTypes are the types of JSON-LD for companies and the like.
+// organizationTypes are the JSON-LD types of organizations.
 var organizationTypes = []string{"*Organization", "Corporation", "LocalBusiness"}
 
 func firstText(v any) string {
@@ -99,7 +99,8 @@ func firstText(v any) string {
 	return ""
 }
 
-// personName cleans a name. It returns "" for an e-mail address or a URL.
+// personName cleans a name. It returns "" for an e-mail address, a URL, a template, or a generic
+// name such as "admin".
 func personName(s string) string {
 	s = oneLine(s)
 	for range 2 {

@@ -34,9 +34,9 @@ func cutLabel(s string) (label, rest string) {
 	return "", s
 }
 
-// byline returns the author that the page shows near its title; lines after the title come first.
-// The author is the name after a label such as "By". If marked is set, a name in an element that is
-// marked as the author is accepted, too.
+// byline returns the author that the page shows near its title, or "". It searches the lines after
+// the title first. The author is the name after a label such as "By". If marked is set, a name in an
+// element that is marked as the author is accepted, too.
 func (m *meta) byline(marked bool) string {
 	lines := m.near()
 	for _, after := range []bool{true, false} {
@@ -122,8 +122,8 @@ func followsName(w string) bool {
 }
 
 // isName reports whether a text looks like a name: up to seven words that all start with a capital
-// letter or are in a script without capitals. Particles may be in lower case. A single word is a
-// name only if it links to an author, or is a handle such as BeauHD.
+// letter or are in a script without capitals. Particles may be in lower case. A single word in a
+// script with capitals is a name only if it links to an author, or is a handle such as BeauHD.
 func isName(s string, linked bool) bool {
 	words := strings.Fields(s)
 	if len(words) > 7 || len(s) > 70 || strings.ContainsAny(s, "@{}<>?!:;=_#") && !linked || personName(s) == "" {

@@ -66,7 +66,7 @@ func (l *located) boilerplate(b *box) string {
 		case l.kind == "" && rest*3 < b.plain():
 			l.kind = millrace.Forum // comments are the content of the page
 		case rest < 100 && rest < b.plain():
-			l.thread = true // the comments inside them are content, too
+			l.thread = true // comments inside this element are content, too
 		default:
 			return "comments"
 		}
@@ -80,8 +80,8 @@ func (l *located) boilerplate(b *box) string {
 	return ""
 }
 
-// onStage reports whether an element is a panel of tabs or a slide: a sibling of the same form is
-// shown in its place. All panels and slides are content.
+// onStage reports whether an element is a tab panel or a slide: a sibling of the same form is shown
+// in its place. All panels and slides are content.
 func onStage(n *html.Node) bool {
 	for _, next := range []bool{false, true} {
 		s := sibling(n, next)
@@ -150,8 +150,8 @@ func (l *located) holdsNotes(n *html.Node) bool {
 }
 
 // boilerplateWords are parts of class names that mark boilerplate. They only break ties: the structure
-// of the subtree must confirm them. True marks regions of a page. False marks small elements, and
-// counts only for small subtrees.
+// of the subtree must confirm them. Words with the value true mark regions of a page. Words with the
+// value false mark small elements; trim ignores them if they would remove a large part of the text.
 var boilerplateWords = map[string]bool{
 	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
 	"breadcrumb": true, "breadcrumbs": true, "pager": true, "cookie": true, "cookies": true, "consent": true,

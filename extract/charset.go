@@ -19,7 +19,8 @@ var markup = map[string]bool{
 	"text/plain": true, "application/octet-stream": true, // servers send these if they do not know the type
 }
 
-// decode returns the document as UTF-8. It rejects data that is not text.
+// decode returns the document as UTF-8. It rejects data that is not text, and media types that
+// cannot be HTML.
 func decode(data []byte, contentType string) ([]byte, error) {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -49,8 +50,8 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 	}
 	if utf8.Valid(data) && (!isASCII(data) || bytes.IndexByte(data, 0x1B) < 0) {
-		// In no other character set would the bytes be valid multi-byte sequences of UTF-8 by
-		// chance. Plain ASCII is the same in all character sets except ISO-2022.
+		// Text in another character set is very unlikely to consist of valid multi-byte sequences
+		// of UTF-8. Plain ASCII is the same in all character sets except ISO-2022.
 		return data, nil
 	}
 	e, name, certain := charset.DetermineEncoding(head, contentType)
@@ -91,7 +92,7 @@ func isASCII(data []byte) bool {
 	return true
 }
 
-// broken reports whether most of the non-ASCII bytes are not valid UTF-8.
+// broken reports whether a document has more invalid bytes than valid non-ASCII characters of UTF-8.
 func broken(data []byte) bool {
 	good, bad := 0, 0
 	for len(data) > 0 {

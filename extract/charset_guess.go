@@ -13,13 +13,13 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 )
 
-// candidate is a character set that a page may use without declaring it. It contains the characters
-// that make up half of the non-ASCII part of a typical text.
+// candidate is a character set that a page may use without declaring it. usual contains the
+// characters that make up half of the non-ASCII part of a typical text.
 type candidate struct {
 	encoding encoding.Encoding
 	usual    string
-	kana     bool // any kana also counts
-	hangul   bool // any syllable also counts
+	kana     bool // all kana also count as usual
+	hangul   bool // all Hangul syllables also count as usual
 }
 
 func candidates() []candidate {
@@ -47,8 +47,8 @@ func latin() []candidate {
 	}
 }
 
-// guessCharset detects a character set by the text. It chooses the set in which the largest
-// share of the text consists of frequent characters.
+// guessCharset detects a document's character set from its text. It chooses the set in which the
+// largest share of the text consists of usual characters, or windows-1252 if all shares are small.
 func guessCharset(data []byte) encoding.Encoding {
 	sample := highRuns(data)
 	high, alone := 0, 0 // bytes above ASCII, and those of them without a neighbor above ASCII
@@ -76,11 +76,11 @@ func guessCharset(data []byte) encoding.Encoding {
 			case r < utf8.RuneSelf, r == '\u00a0':
 				continue
 			case r == utf8.RuneError:
-				all += 10 // never in a text, except where the text is cut
+				all += 10 // in the right character set, this occurs only where the text is cut
 			case c.kana && r >= 0x3041 && r <= 0x30FF, c.hangul && r >= 0xAC00 && r <= 0xD7A3, strings.ContainsRune(c.usual, r):
 				usual++
 			case c.kana && r >= 0x4E00 && r <= 0x9FFF:
-				continue // any ideograph may be there
+				continue // Japanese may use any ideograph, so it is no evidence for or against
 			}
 			all++
 		}
@@ -95,8 +95,8 @@ func guessCharset(data []byte) encoding.Encoding {
 	return best
 }
 
-// highRuns returns the words of a document that contain non-ASCII bytes, up to about 20,000
-// bytes in total.
+// highRuns returns runs of a document, each from a non-ASCII byte to the next tag or line end, up to
+// about 20,000 bytes in total.
 func highRuns(data []byte) []byte {
 	var out []byte
 	for len(data) > 0 && len(out) < 20_000 {
@@ -104,7 +104,7 @@ func highRuns(data []byte) []byte {
 		if i < 0 {
 			break
 		}
-		// The second byte of a character may be ASCII, but never markup or white space.
+		// The second byte of a multi-byte character may be ASCII, but never "<", ">" or a line end.
 		end := i
 		for end < len(data) && end-i < 2000 && data[end] != '<' && data[end] != '>' && data[end] != '\n' {
 			end++

@@ -12,7 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/forest"
 )
 
-// shape counts the characters of the text of a box that is outside of inner boxes.
+// shape counts the characters of a text by type. The text is the part of a box outside of its inner
+// boxes.
 type shape struct{ bytes, ends, commas, digits, signs int32 }
 
 func (s *shape) add(text string) {
@@ -45,8 +46,8 @@ func (s *shape) sum(o *shape) {
 	s.signs += o.signs
 }
 
-// unit is a part of a page that the classifier keeps or drops: the text of a box that is outside of
-// inner boxes, or a whole table, list, quote or code block.
+// unit is a part of a page that the classifier keeps or drops: the text of a box outside of its
+// inner boxes, or a whole table, list, quote, figure or code block.
 type unit struct {
 	at, end               int32 // range of boxes
 	words, links, anchors int32
@@ -61,7 +62,7 @@ type unit struct {
 	alike     *alike
 }
 
-// alike contains the sums over the units with the same tag and class.
+// alike contains the sums over the units with the same tag, class and parent class.
 type alike struct {
 	units, words, links, kept int32
 	score, weight             int64
@@ -72,7 +73,7 @@ type area struct {
 	words, links, prose, units, kept int32
 	inner                            int32 // number of child boxes
 	depth                            uint16
-	near                             [markCount]uint8 // distance to the nearest element with each mark
+	near                             [markCount]uint8 // distance to the nearest enclosing element with each mark
 	fixed                            bool             // a rule whose reason is certain leaves it out
 	note                             bool             // part of a footnote
 	whole                            bool             // the subtree is a single unit
@@ -83,7 +84,8 @@ type area struct {
 
 const far = 9 // distance of an absent mark
 
-// classifier decides which units of a page are content.
+// classifier decides which units of a page are content. In this file, "the rules" are the decisions
+// of the earlier steps, not [Rules].
 type classifier struct {
 	l        *located
 	areas    []area
@@ -92,15 +94,16 @@ type classifier struct {
 	maxScore int32
 }
 
-// minClassified is the minimum number of words of a page that is classified. The words of a shorter
-// page are not significant.
+// minClassified is the minimum number of words of a page that is classified. Shorter pages have too
+// little text for the classifier.
 const minClassified = 150
 
 // maxFormed is the depth at which the form of a text may be lost; see flatten.
 const maxFormed = maxDepth - 10
 
-// Minimum distance between a unit's score and the limit for the classifier to overrule the rules:
-// above the limit for a unit that they leave out, below it for a unit that they keep.
+// Minimum distance between a unit's score and the limit for the classifier to overrule the rules.
+// The score must be above the limit for a unit that the rules leave out (marginIn), and below it for
+// a unit that they keep (marginOut).
 const (
 	marginIn  = 1000
 	marginOut = 300
@@ -220,7 +223,7 @@ func (l *located) newClassifier() *classifier {
 	return k
 }
 
-// enter sets the marks of the area of a box: its own, and those that it inherits.
+// enter fills the area of a box with the box's own values and those inherited from its parent.
 func (k *classifier) enter(at int32) {
 	b, a := &k.l.c.boxes[at], &k.areas[at]
 	for g := range a.near {
@@ -297,7 +300,7 @@ func isCertain(reason string) bool {
 	return false
 }
 
-// paragraphScore returns the prose of the parent plus half of the prose of the grandparent.
+// paragraphScore returns the prose of the parent of a unit's box plus half of the grandparent's.
 func (k *classifier) paragraphScore(u *unit) int32 {
 	p := k.l.c.boxes[u.at].parent
 	if p < 0 {
@@ -424,8 +427,8 @@ func (k *classifier) isAnnounced(i int) bool {
 	return boxes[before.at].parent == boxes[u.at].parent && strings.HasSuffix(k.l.text(before), ":")
 }
 
-// root returns the box of the root if it contains all kept units, or else the innermost container
-// that does.
+// root returns a box that contains all kept units. If the current root contains any of them, root
+// returns the current root or its nearest suitable ancestor; if not, the innermost container.
 func (k *classifier) root(keep []int32) int32 {
 	boxes, at := k.l.c.boxes, k.l.at
 	if keep[at] > 0 {

@@ -43,7 +43,7 @@ func beside(what string) []string {
 	return []string{what + "words", what + "links %", what + "level of heading", what + "kept by the rules", what + "sentences"}
 }
 
-// permille returns part/of in thousandths, or -1 for 0/0.
+// permille returns part/of in thousandths, or -1 if of is not positive.
 func permille(part, of int32) int {
 	if of <= 0 {
 		return -1
@@ -130,7 +130,7 @@ func (k *classifier) sample(x []int16, i int) []int16 {
 	return x
 }
 
-// reason returns the number of the rules' reason for a unit.
+// reason returns the number of the reason why the rules leave out a unit, or 0 if they keep it.
 func (k *classifier) reason(u *unit) int {
 	why := k.areas[u.at].why
 	if why == "" && (u.at < k.l.at || u.at >= k.l.c.boxes[k.l.at].end) {
@@ -172,7 +172,8 @@ func reasonNumber(reason string) int {
 	return 11
 }
 
-// explain returns the three features that count most against a unit, and their values.
+// explain returns a Reason that names up to three features that count most against a unit, with
+// their values.
 func (k *classifier) explain(i int) string {
 	x := k.sample(nil, i)
 	by := boxForest.Explain(x)

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// codeLanguage returns the language that a block or one of its nearest ancestors declares.
+// codeLanguage returns the language that a block, a code element inside it, or one of its nearest
+// ancestors declares, or "".
 func codeLanguage(n *html.Node) string {
 	box := n
 	if c := find(n, func(c *html.Node) bool {
@@ -29,7 +30,8 @@ func codeLanguage(n *html.Node) string {
 	return ""
 }
 
-// textLanguage returns the language of a text if the first line or the whole text makes it certain.
+// textLanguage returns the language of a text if the first line or the whole text makes it certain,
+// or else "".
 func textLanguage(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if command, ok := strings.CutPrefix(line, "#!"); ok {

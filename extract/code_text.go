@@ -45,7 +45,8 @@ func newCoder(n *html.Node) *coder {
 	return c
 }
 
-// soleCode returns the code element of a pre if only the white space of a template surrounds it.
+// soleCode returns the code element of a pre if only the white space of a template surrounds the
+// element, or else the pre.
 func soleCode(n *html.Node) *html.Node {
 	c := firstChild(n)
 	if c == nil || c.DataAtom != atom.Code || sibling(c, true) != nil || hasOwnText(n) {
@@ -233,8 +234,8 @@ func isTemplateSpace(n *html.Node) bool {
 	return adjacent
 }
 
-// isExtra reports whether an element of a code block is not code: a control, or a text that is
-// hidden, cannot be selected, or appears only under the pointer.
+// isExtra reports whether an element of a code block is not code: a control, a title, or a text that
+// is hidden, cannot be selected, or appears only on hover.
 func isExtra(n *html.Node) bool {
 	if isNothing(n) || n.DataAtom == atom.Caption || n.DataAtom == atom.Tr && isTitleRow(n) || isHidden(n) != "" || hasAttr(n, "unselectable") || attr(n, "role") == "tooltip" {
 		return true
@@ -298,7 +299,7 @@ func numberKind(n *html.Node) string {
 	return n.Data + "." + strings.TrimRight(class, "0123456789")
 }
 
-// numbersLines returns the number of lines that the numbers count, or 0 if they are not line
+// numbersLines returns how many line numbers the given elements contain, or 0 if they are not line
 // numbers.
 func (c *coder) numbersLines(of []number) int {
 	rest := bytes.Clone(c.buf)
@@ -350,7 +351,7 @@ func isNumberPlace(n *html.Node) bool {
 }
 
 // counted returns the numbers of a text that consists of consecutive numbers, one per line, or nil.
-// A number may be surrounded by spaces, a point or a bar.
+// Spaces, periods, colons and bars may surround a number.
 func counted(s string) []int {
 	s = strings.Trim(s, " \n\t\u00a0")
 	if s == "" || s[0] > '9' || s[0] < '0' {
@@ -418,7 +419,8 @@ func hasOwnText(n *html.Node) bool {
 	return false
 }
 
-// isAlike reports whether two elements have the same tag and the same first class.
+// isAlike reports whether two elements have the same tag and, except for li and td, the same first
+// class without a number at its end.
 func isAlike(a, b *html.Node) bool {
 	if a == nil || b == nil || a.DataAtom != b.DataAtom {
 		return false

@@ -27,7 +27,7 @@ type box struct {
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree; 7 = none
 	marked      bool   // a rule marks the box as content
-	noAttrs     bool   // whether n has no attributes; a copy like tag
+	noAttrs     bool   // whether n has no attributes; copied for the same reason as tag
 	drop        string // reason why the subtree is left out, or "" for content
 }
 
@@ -265,7 +265,7 @@ func wantsScripts(n *html.Node) bool {
 	return strings.Contains(text, "javascript") || strings.Contains(text, "java script")
 }
 
-// addHeading records one of the first headings. One of them may be the page's title.
+// addHeading records a heading, which may be the page's title, if it is one of the first 300.
 func (c *collected) addHeading(n *html.Node) {
 	if len(c.headings) < 300 {
 		c.headings = append(c.headings, n)
@@ -310,7 +310,7 @@ func (c *collected) anchor(n *html.Node, at int32) {
 	}
 }
 
-// shortText returns the text of a link if the text is no longer than a footnote mark.
+// shortText returns the text of a link if the text is no longer than a footnote mark, or else "".
 func shortText(n *html.Node) string {
 	var first string
 	for e := n; e != nil; e = e.FirstChild {
@@ -332,7 +332,7 @@ func shortText(n *html.Node) string {
 	return t
 }
 
-// sum adds the counts of inner boxes to the outer boxes.
+// sum adds the counts of inner boxes that are not left out to the outer boxes.
 func (c *collected) sum() {
 	for i := range c.boxes {
 		b := &c.boxes[i]
@@ -367,7 +367,7 @@ func (c *collected) sum() {
 // maxSigned is the number of bytes of a text that enter its signature.
 const maxSigned = 12
 
-// sign adds a text to a signature: its length and its first letters.
+// sign adds a text to a signature: its length and its first bytes.
 func sign(s uint64, text string) uint64 {
 	text = strings.TrimSpace(text)
 	s = s*1099511628211 + uint64(len(text))

@@ -9,11 +9,10 @@
 //   - stream.go: moves parts that were streamed late to their places.
 //   - collect.go: one pass over the tree, which counts the words of every block
 //     element and records what the later steps need.
-//   - locate.go, boilerplate.go, sections.go, repeats.go, around.go, forum.go: find
-//     the root of the content and the subtrees to leave out, by tag, role,
-//     position and share of links. Class names break ties. An id or a class
-//     alone decides only if it identifies the elements of a known tool, such as
-//     a consent dialog.
+//   - locate.go, boilerplate.go, sections.go, repeats.go, forum.go: find the root
+//     of the content and the subtrees to leave out, by tag, role, position and
+//     share of links. Class names break ties. An id or a class alone decides only
+//     if it identifies the elements of a known tool, such as a consent dialog.
 //   - classify*.go: corrects the result by a small forest of decision trees over
 //     the form of each text, its neighbors and its ancestors. bench/train trains
 //     it.
@@ -25,7 +24,8 @@
 //   - links.go, login.go: what a crawler needs in addition to the page.
 //   - meta*.go, title.go, author*.go, date*.go, schema*.go, kind.go: the other
 //     fields, each with its source.
-//   - extra.go: data of single protocols, computed by functions they register.
+//   - extra.go: data of single protocols, computed by functions that the protocols
+//     register.
 //
 // [Fragment] only does the walk, for HTML that consists entirely of content.
 //

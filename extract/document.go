@@ -8,14 +8,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Errors of documents that are recognized but not read.
+// Errors for documents that are recognized but not read.
 var (
 	errPDF    = millrace.Coded("pdf", errors.New("the document is a PDF"))
 	errOffice = millrace.Coded("office-document", errors.New("the document is an Office document"))
 )
 
 // Unsupported returns an error if a document is a PDF or an Office document, which are recognized
-// but not read. It detects them by the media type or by the first bytes.
+// but not read. It detects them by the first bytes. It uses the media type only if head is empty or
+// is the start of a ZIP archive.
 func Unsupported(mediaType string, head []byte) error {
 	mediaType = strings.ToLower(mediaType)
 	switch {

@@ -293,7 +293,8 @@ func findTag(n *html.Node, a atom.Atom) *html.Node {
 	return find(n, func(c *html.Node) bool { return c.DataAtom == a })
 }
 
-// plainName reports whether a text is a plain name in any language.
+// plainName reports whether a text is a short name of ASCII letters, digits, hyphens and
+// underscores that does not start with a digit.
 func plainName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

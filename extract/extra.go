@@ -26,7 +26,7 @@ type Extra struct {
 	// "data-ai-". Make is called only for documents with such an attribute, unless Forms applies.
 	// The check costs almost nothing. If Prefix is empty, Make is called for every document.
 	Prefix string
-	// Forms makes Extra also call Make for documents with forms in their content.
+	// Forms reports whether Make is also called for documents with forms in their content.
 	Forms bool
 	// Prepare changes a tree that contains attributes with Prefix, before the extraction reads it.
 	// Elements that it removes appear in no field of the page. If nil, nothing changes. It may be called
@@ -49,7 +49,7 @@ type Document struct {
 	// Forms are the visible forms of the content in document order, at most 100. They exclude
 	// search forms and the forms of menus, footers and comments.
 	Forms []*html.Node
-	Page  *millrace.Page // the page without its Extra; for a fragment, only URL, Blocks and Detail are set
+	Page  *millrace.Page // the page without its Extra; for a fragment, only URL, Blocks, Known and Detail are set
 	Base  *url.URL       // base URL of references
 
 	l      *located
@@ -93,7 +93,8 @@ func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
 	return wanted
 }
 
-// extra computes all extras for a document. It marks Extra as known even if there are no values.
+// extra computes the extras that apply to a document. It marks Extra as known even if there are no
+// values.
 func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 	if r == nil || len(r.extras) == 0 {
 		return nil

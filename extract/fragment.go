@@ -13,9 +13,9 @@ import (
 
 // Fragment returns the blocks of HTML that consists only of content, such as the rendered content
 // of a post from a REST interface, or an entry of a feed. It does not search for the content. It
-// leaves out only what is never content: scripts, styles, forms, hidden elements, and elements by
-// which plugins share a post or recommend others. It keeps every heading, because the title of the
-// post is elsewhere.
+// leaves out only what is never content: scripts, styles, forms, hidden elements, and additions of
+// plugins, such as share buttons and lists of other posts. It keeps every heading, because the title
+// of the post is elsewhere.
 //
 // data is UTF-8. [Options.ContentType] and [Options.Robots] are ignored. References are resolved
 // against pageURL, which is absolute or a path under [Options.Base]. The errors are those of

@@ -15,8 +15,8 @@ import (
 
 // Options configures [HTML] and [Fragment]. The zero value is valid.
 type Options struct {
-	// ContentType is the value of the Content-Type header, or "" if unknown. It sets the character
-	// set. HTML rejects a type that is not HTML.
+	// ContentType is the value of the Content-Type header, or "" if unknown. HTML uses its charset
+	// parameter, and rejects media types that cannot be HTML.
 	ContentType string
 	// Robots are the values of the X-Robots-Tag header. They add to the robots meta elements of the
 	// document.
@@ -72,17 +72,17 @@ type Result struct {
 	// [millrace.ErrorCode] distinguishes the reasons.
 	Reason error
 
-	// Failed contains the error of each protocol whose extra data could not be computed, by the
-	// names of [RulesOptions.Extra]. If nil, there is no error.
+	// Failed contains the error of each protocol whose extra data could not be computed. Its keys
+	// are those of [RulesOptions.Extra]. If nil, there is no error.
 	Failed map[string]error
 
-	// The following fields are for crawlers. They cost almost nothing.
+	// The following fields are for crawlers. Computing them costs almost nothing.
 
 	// Links are the distinct targets of links, image maps, frames, rel=next and rel=prev, in
 	// document order, at most 10,000. They include hidden links and those of menus and footers.
 	// They exclude downloads, links that only scripts create, and links within the document.
 	Links    []Link
-	Feeds    []string // absolute URLs of the RSS, Atom and JSON feeds that the document declares, including feeds of comments
+	Feeds    []string // absolute URLs of the RSS, Atom and JSON feeds that the document declares, including comment feeds
 	NoFollow bool     // robots directives forbid following links; Page.Access.NoIndex is the corresponding field for indexing
 	Refresh  string   // absolute target of a meta refresh within ten seconds, which acts as a redirect, or ""
 	// Login reports whether the page is a login form or asks for a password, with little other
@@ -202,10 +202,10 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, 
 	return m, doc, nil
 }
 
-// anything is a placeholder for content that was not extracted yet.
+// anything is a placeholder for content that has not been extracted yet.
 var anything = make([]millrace.Block, 1)
 
-// pageBase returns the base URL of a page's references.
+// pageBase returns the absolute URL of a page, which is the default base of its references.
 func pageBase(pageURL, site string) (*url.URL, error) {
 	abs := pageURL
 	if strings.HasPrefix(pageURL, "/") && !strings.HasPrefix(pageURL, "//") {

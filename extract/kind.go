@@ -115,15 +115,16 @@ func (c *collected) isManual() bool {
 		b := &c.boxes[i]
 		switch {
 		case b.flags&hasMain != 0 && b.tag == atom.Div && attr(b.n, "role") == "main" && hasClass(b.n, "body"):
-			return true // Sphinx, its older themes
+			return true // older themes of Sphinx
 		case b.tag == atom.Dl && hasClass(b.n, "py") && hasClass(b.n, "function", "class", "method", "data", "attribute", "exception", "module"):
-			return true // Sphinx, its Python domain
+			return true // Python domain of Sphinx
 		}
 	}
 	return false
 }
 
-// kind returns the kind of a page and the source of the kind. The content must be known.
+// kind returns the kind of a page and the source of the kind, or "" for both if unknown. l is the
+// located content.
 func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, string) {
 	root := &l.c.boxes[l.at]
 	if m.list == isList {
@@ -146,7 +147,7 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 		}
 	}
 	if m.list == pageOf && m.guess == millrace.Article && listsPosts(l.c, l.root) {
-		return millrace.Archive, "structure" // the page declares the posts in its list
+		return millrace.Archive, "structure" // the declared articles are the posts in the list
 	}
 	if m.guess != "" && m.guess != millrace.Archive {
 		return m.guess, "declared"

@@ -17,8 +17,8 @@ type Link struct {
 }
 
 const (
-	maxLinks = 10_000 // maximum per document
-	maxFeeds = 100
+	maxLinks = 10_000 // maximum number of links per document
+	maxFeeds = 100    // maximum number of feeds per document
 )
 
 // product is the name of this program in robots directives.
@@ -65,7 +65,7 @@ func (c *collected) addReference(target string, noFollow bool) {
 	c.references = append(c.references, reference{target, noFollow})
 }
 
-// recordHidden records the links and the password field of a subtree whose text is not part of the
+// recordHidden records the links and the password fields of a subtree whose text is not part of the
 // page.
 func (c *collected) recordHidden(n *html.Node) {
 	switch n.DataAtom {

@@ -275,10 +275,10 @@ func (l *located) ownLevel(at int32) int {
 	return best
 }
 
-// trim marks boilerplate inside the root: groups that consist only of links, and groups whose class
-// names boilerplate and whose form does not contradict it. A class word that would remove a large
-// part of the text is ignored on this page. For example, all entries of a list may have the class
-// "meta".
+// trim marks boilerplate inside the root: groups that consist mostly of links, and groups whose
+// class names boilerplate and whose form does not contradict it. If a class word for small elements
+// would remove a large part of the text, trim ignores the word. For example, all entries of a list
+// may have the class "meta".
 func (l *located) trim() {
 	root := &l.c.boxes[l.at]
 	t := trimmer{l: l, root: root, by: map[string]int32{}, lists: math.MaxInt32}

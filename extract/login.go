@@ -7,9 +7,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// isLogin reports whether the page is a login page: it has a visible password field, and
-// little text outside the form. If the title, the address or the form names a login, there may
-// be more text. A small form in the header of a shop page does not count.
+// isLogin reports whether the page is a login page: it has a visible password field and little text
+// outside the form, or it is a password-protected post of WordPress. A form in a header, a menu or
+// a similar part of the page does not count.
 func (l *located) isLogin(m *meta) bool {
 	for _, field := range l.c.passwords {
 		if l.asks(field, m) {
@@ -51,8 +51,8 @@ func isPostForm(form *html.Node) bool {
 	return form != nil && (hasClass(form, "post-password-form") || strings.HasSuffix(strings.ToLower(attr(form, "action")), "wp-login.php?action=postpass"))
 }
 
-// isCorner reports whether an element is a part of the page with another purpose, such as a
-// header.
+// isCorner reports whether an element is a part of the page with another purpose, such as a header
+// or a menu.
 func isCorner(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Header, atom.Nav, atom.Footer, atom.Aside, atom.Dialog, atom.Menu, atom.Details:

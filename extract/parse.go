@@ -121,7 +121,8 @@ func tagName(text []byte) atom.Atom {
 }
 
 // isFormatting reports whether the parser reopens an unclosed element after the end of its
-// block (HTML, "list of active formatting elements"). At most one link is open at a time.
+// block (HTML, "list of active formatting elements"). Links do not count, because at most one link
+// is open at a time.
 func isFormatting(a atom.Atom) bool {
 	switch a {
 	case atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:

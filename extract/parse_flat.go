@@ -7,9 +7,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// flatten returns a document without the tags that nest too deeply. If all is set, it keeps no tags
-// except paragraphs; such a document always parses. The text is kept. If too many formatting tags
-// are open, flatten drops all of them.
+// flatten returns a document without the tags that nest too deeply. If all is set, it replaces the
+// start tags of blocks with those of paragraphs, and drops all other tags except those of void and
+// text-only elements; such a document always parses. The text is kept. While too many formatting
+// tags are open, flatten drops further ones.
 func flatten(text []byte, all bool) []byte {
 	out := make([]byte, 0, len(text))
 	z := html.NewTokenizer(bytes.NewReader(text))
@@ -49,7 +50,7 @@ func flatten(text []byte, all bool) []byte {
 		case opens(a) > 0:
 			at := nearest(stack, a)
 			if at < 0 {
-				keep = isFormatting(a) // it may be open although its parent is closed
+				keep = isFormatting(a) // the element may be open although its parent is closed
 				break
 			}
 			for _, open := range stack[at:] {
@@ -77,9 +78,8 @@ func nearest(stack []atom.Atom, a atom.Atom) int {
 	return -1
 }
 
-// opens returns how many nested elements a tag opens until its end tag: a table with its rows and
-// cells, a list with an item. A tag that is closed by the next tag of its kind counts with its
-// parent.
+// opens returns the depth that a tag adds until its end tag. A table includes its rows and cells, a
+// list an item. A tag that the next tag of its kind closes counts with its parent, and adds 0.
 func opens(a atom.Atom) int {
 	switch a {
 	case atom.Table:

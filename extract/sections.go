@@ -16,7 +16,7 @@ import (
 const headingReason = "heading "
 
 // asideWords are the first words of headings, in lower case, that announce texts or products
-// elsewhere. Links must follow.
+// elsewhere. Such a section is left out only if it consists of links or cards.
 var asideWords = []string{
 	"related", "you may also", "you might also", "you may like", "you might like", "recommended", "more from", "more on", "more in", "more like this",
 	"more stories", "more articles", "more posts", "more news", "read more", "read next", "read also", "also read", "what to read next", "up next",
@@ -85,7 +85,7 @@ func (l *located) sections() {
 	}
 }
 
-// opens reports whether a box starts with a heading.
+// opens reports whether a box starts with a heading, after at most three other words.
 func (l *located) opens(box, heading int32) bool {
 	if heading-box > 12 {
 		return false

@@ -44,7 +44,7 @@ func (s *SiteNames) Add(r *Result, home bool) {
 }
 
 // Name returns the name that the home page declares, else the name that most pages declare or have
-// at the same end of their titles. If no name has a majority, it returns "".
+// at an end of their titles. If no name has a majority, it returns "".
 func (s *SiteNames) Name() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

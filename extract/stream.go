@@ -74,7 +74,7 @@ func (s *streamed) find(n *html.Node) {
 	}
 }
 
-// script reads the calls of these functions in a script.
+// script records the calls of $RC and $RS in a script.
 func (s *streamed) script(code string) {
 	for len(s.moves) < maxStreamed {
 		i := strings.Index(code, "$R")

@@ -73,8 +73,8 @@ func (m *meta) title() {
 }
 
 // confirms rates how well a claim in the head confirms a heading. Both contain only letters and
-// digits. A claim that starts with the heading, up to the point where it is cut, rates higher than
-// one that ends with the heading, because the end is usually the site's name.
+// digits. cut reports whether a separator follows the heading in the claim. Such a claim rates
+// higher than one that ends with the heading, because the end is usually the site's name.
 func confirms(claim, heading string, level int, site string, cut bool) int {
 	switch {
 	case claim == "":
@@ -136,8 +136,8 @@ func (m *meta) thingName(types ...string) string {
 	return ""
 }
 
-// declaredTitle returns the title that only the head contains, or the first heading of a document
-// without a head.
+// declaredTitle returns the title that only the head contains. If the head has no title, it returns
+// the first heading, if that is an h1.
 func (m *meta) declaredTitle(og, site string) (text, source string) {
 	switch {
 	case og != "" && letters(og) != letters(site):
@@ -195,12 +195,13 @@ func asDeclared(h *html.Node, text string, claims []string) string {
 	return text
 }
 
-// isCapitals reports whether a longer text has no lower-case letter.
+// isCapitals reports whether a text of more than ten characters is in capitals.
 func isCapitals(s string) bool {
 	return utf8.RuneCountInString(s) > 10 && strings.ContainsFunc(s, unicode.IsUpper) && !strings.ContainsFunc(s, unicode.IsLower)
 }
 
-// similarTitles reports whether two titles have most words in common.
+// similarTitles reports whether two titles have at least two words in common, and at least half of
+// the words of the shorter title.
 func similarTitles(a, b string) bool {
 	list, words := titleWords(a), titleWords(b)
 	common := 0
@@ -244,7 +245,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// withoutSite removes the name of the site from a title.
+// withoutSite removes the name of the site from a title, or the part after a separator that is
+// probably the name.
 func withoutSite(title, site string) string {
 	if tail, ok := strings.CutPrefix(title, site+": "); ok && site != "" {
 		return tail
@@ -267,7 +269,7 @@ func withoutSite(title, site string) string {
 	return title
 }
 
-// isNumbered reports whether a heading has a section number.
+// isNumbered reports whether a heading starts with a section number.
 func isNumbered(s string) bool {
 	number, _, ok := strings.Cut(s, " ")
 	return ok && isDigit(number[0]) && len(number) <= 8 && strings.Contains(number, ".") && strings.Trim(number, "0123456789.") == ""

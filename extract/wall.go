@@ -110,7 +110,7 @@ var scriptTexts = []string{
 	"without javascript", "javascript enabled", "javascript aktivieren", "activer javascript", "activez javascript", "habilite javascript", "activar javascript", "abilita javascript",
 }
 
-// isChallenge reports whether an element is the puzzle of a bot check.
+// isChallenge reports whether an element belongs to a bot check, such as its puzzle.
 func isChallenge(n *html.Node) bool {
 	switch attr(n, "id") {
 	case "challenge-form", "challenge-running", "challenge-stage", "cf-wrapper", "px-captcha", "captcha-container", "main-iframe":
