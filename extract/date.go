@@ -37,7 +37,7 @@ func (m *meta) dates() {
 	declared, modified := m.declaredDate("datePublished", publishedNames, true), m.declaredDate("dateModified", modifiedNames, false)
 	published, changed := m.visibleDates()
 	if m.isHome() {
-		published = claim{} // the dates belong to pages that it links to
+		published = claim{} // the dates belong to pages that the home page links to
 	}
 	var lone claim
 	if published.IsZero() && !m.isHome() && (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") {
@@ -69,7 +69,8 @@ func (m *meta) dates() {
 	}
 }
 
-// sameDay reports whether two times are on the same day in some time zone.
+// sameDay reports whether two times are less than 36 hours apart, so they may denote the same day in
+// different time zones.
 func sameDay(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && a.Sub(b).Abs() < 36*time.Hour
 }

@@ -44,10 +44,10 @@ type foundDate struct {
 	start, end int
 }
 
-// findDate returns the first date in a text from an offset on. It reads dates with the name of a
-// month, dates in the order of ISO 8601 or with dots, and dates with Chinese, Japanese or Korean
-// characters between the numbers. 3/4/2020 is a date only in a language that writes the day first,
-// or if one of the numbers cannot be a month. A date must include its year.
+// findDate returns the first date in s[from:]. It reads dates with the name of a month, dates in the
+// order of ISO 8601 or with dots, and dates with Chinese, Japanese or Korean characters between the
+// numbers. 3/4/2020 is a date only in a language that writes the day first, or if one of the numbers
+// cannot be a month. A date must include its year.
 func findDate(s string, from int, lang string) (foundDate, bool) {
 	if !hasYear(s[from:]) {
 		return foundDate{}, false
@@ -89,12 +89,12 @@ func hasYear(s string) bool {
 // token is a run of digits or of letters, and the text before it.
 type token struct {
 	start, end int
-	num, width int    // of digits: their value and number; width 0 = letters
-	word       string // of letters: the word in lower case
+	num, width int    // value and number of the digits; width is 0 for letters
+	word       string // the letters in lower case, or "" for digits
 	gap        string // text between the previous token and this one
 }
 
-// tokens splits at most 300 bytes of a text, from an offset on.
+// tokens returns the tokens that start in the first 300 bytes of s[from:].
 func tokens(s string, from int) []token {
 	var out []token
 	last := from
@@ -131,7 +131,7 @@ func tokens(s string, from int) []token {
 	return out
 }
 
-// isWide reports whether a letter belongs to a script without spaces between words.
+// isWide reports whether a letter is Chinese, Japanese or Korean.
 func isWide(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }

@@ -100,7 +100,7 @@ func commonWords(s string) (n int) {
 // visibleDate is a date in a line of the page.
 type visibleDate struct {
 	foundDate
-	n      *html.Node // the innermost element around it
+	n      *html.Node // innermost element around the date
 	role   role
 	source string
 }
@@ -161,14 +161,15 @@ func (m *meta) lineDates(at int) []visibleDate {
 		last = d.end
 	}
 	return slices.DeleteFunc(found, func(d visibleDate) bool {
-		// Two dates without different labels are a period.
+		// Two dates without labels are a period.
 		return d.role == otherDate || words > 20 || d.role == plainDate && (plain > 1 || !m.leadsIn(l))
 	})
 }
 
 // leadsIn reports whether a line is so close to the title that a date in it needs no label. A line
-// before the title must belong to the title, and not to the site's header: both must also be close
-// to each other in the document. In documentation, only the four lines after the title count.
+// before the title must belong to the title, and not to the site's header: the title or one of its
+// nearest ancestors must contain the line. In documentation, only the four lines after the title
+// count.
 func (m *meta) leadsIn(l *nearLine) bool {
 	if m.guess == millrace.Documentation {
 		return l.at > 0 && l.at <= 4

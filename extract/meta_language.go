@@ -27,7 +27,7 @@ func (m *meta) language() {
 	delete(m.res.Sources, "language")
 }
 
-// languageTag returns a BCP 47 tag in the usual case, or "" if s is not a tag.
+// languageTag returns s as a BCP 47 tag in canonical form, or "" if s is not a tag.
 func languageTag(s string) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), ",")
 	tag, err := language.Parse(s)
@@ -64,8 +64,8 @@ func detectLanguage(blocks []millrace.Block) string {
 	return info.Lang.Iso6391()
 }
 
-// functionWords are the most frequent function words by language. They make up a third of any
-// prose.
+// functionWords are the most frequent function words by language. They make up about a third of the
+// words in prose.
 var functionWords = [...]struct{ tag, words string }{
 	{"en", "the of and to in is that for it with as on are be by this was or from at which not have an can if"},
 	{"de", "der die und das den von zu mit sich des auf für ist im dem nicht ein eine als auch es an werden aus wird"},
@@ -87,9 +87,9 @@ var languagesOf = func() map[string]uint8 {
 	return m
 }()
 
-// byFunctionWords detects the clear cases, which are most cases, at a hundredth of the cost of
-// comparing profiles: the function words of one language are frequent, and those of all other
-// languages are rare.
+// byFunctionWords returns the language of a text in clear cases, which are most cases, or else "". A
+// case is clear if the function words of one language are frequent, and those of all other languages
+// are rare. byFunctionWords is about a hundred times faster than whatlanggo.
 func byFunctionWords(text string) string {
 	var counts [len(functionWords)]int
 	n := 0
@@ -119,7 +119,7 @@ func byFunctionWords(text string) string {
 	}
 	share := 5
 	if best == 0 {
-		share = 7 // no other language has the function words of English, so a smaller share suffices
+		share = 7 // other languages have few of the function words of English, so a smaller share suffices
 	}
 	if n < 30 || counts[best]*share < n || second*5 > counts[best]*2 {
 		return ""

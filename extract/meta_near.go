@@ -20,10 +20,10 @@ type nearLine struct {
 // nearPart is one text node of a line.
 type nearPart struct {
 	n          *html.Node
-	start, end int // in the line's text
+	start, end int // offsets in the line's text
 }
 
-// Maximum distances in lines between the title and a byline or a date.
+// Maximum distances between the title and a byline or a date.
 const (
 	linesBefore = 6
 	linesAfter  = 30
@@ -162,9 +162,9 @@ func isAside(n *html.Node) bool {
 	}
 	switch n.DataAtom {
 	case atom.Button:
-		return false // it is a separate box for the author's name
+		return false // some pages show the author's name in a button
 	case atom.Footer:
-		// Inside the text, it may contain the byline, as in Drupal.
+		// Inside the text, a footer may contain the byline, as in Drupal.
 		return !within(n, 4, atom.Article) && (!within(n, 4, atom.Main) || len(plainText(n)) > 300)
 	case atom.Nav, atom.Form, atom.Dialog, atom.Figure, atom.Table, atom.Pre, atom.Blockquote:
 		return true

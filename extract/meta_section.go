@@ -15,13 +15,13 @@ import (
 // crumb is one breadcrumb: a step on the path from the home page to the page.
 type crumb struct{ name, ref string }
 
-// Limits of breadcrumbs.
+// maxCrumbs is the maximum length of a list of breadcrumbs.
 const (
 	maxCrumbs = 12
 )
 
-// section returns the section of the site to which the page belongs: the one that it declares, else
-// the last breadcrumb before the page, else its category.
+// section returns the section of the site to which the page belongs: the section that the page
+// declares, else the last breadcrumb before the page, else the page's category.
 func (m *meta) section() string {
 	if s := m.first("section", "json-ld articleSection", "meta article:section", "meta articlesection", "meta section"); s != "" || m.url.Path == "/" {
 		return s
@@ -46,13 +46,13 @@ func (m *meta) section() string {
 	return ""
 }
 
-// inner returns an object that is a property of another object.
+// inner returns the value of a property as an object, which is empty if the value is not an object.
 func inner(v any) ldObject {
 	values, _ := v.(map[string]any)
 	return ldObject{types: texts(values["@type"]), values: values}
 }
 
-// crumbs reads a BreadcrumbList of JSON-LD.
+// crumbs returns the breadcrumbs of a BreadcrumbList, or nil for another object.
 func (t *ldObject) crumbs() []crumb {
 	list, _ := t.values["itemListElement"].([]any)
 	if !t.is("BreadcrumbList") || len(list) > maxCrumbs {
@@ -83,7 +83,8 @@ func (t *ldObject) crumbs() []crumb {
 	return out
 }
 
-// parent returns the name of the last breadcrumb before the page, or "" if that is the home page.
+// parent returns the name of the last breadcrumb before the page, or "" if that is the home page or
+// has no usable name.
 func (m *meta) parent(way []crumb) string {
 	for len(way) > 0 {
 		last := way[len(way)-1]

@@ -88,8 +88,8 @@ func CheckSelector(selector string) error {
 	return s.add(selector, 0)
 }
 
-// Fingerprint returns up to 13 letters and digits, which are the same for rules that give the same
-// pages, or "" for rules that change nothing.
+// Fingerprint returns up to 13 letters and digits that identify the rules, or "" for rules that
+// change nothing. Rules that give different pages have different fingerprints.
 func (r *Rules) Fingerprint() string {
 	if r == nil {
 		return ""

@@ -156,7 +156,7 @@ func isReply(n *html.Node) bool {
 // part is the state of apply at one node.
 type part struct {
 	dropping bool
-	dropped  *Dropped // dropped subtree that contains the node, or nil if absent or not reported
+	dropped  *Dropped // reported dropped subtree that contains the node, or nil
 	retained int      // index of the retained subtree that contains the node; -1 = none
 	content  bool     // whether the node is content without rules
 }
@@ -220,7 +220,7 @@ func (k *correction) element(n *html.Node, at part) {
 	}
 }
 
-// selector returns the selector of an element, or "" once the maximum number of selectors was
+// selector returns the selector of an element, or "" once the maximum number of selectors has been
 // returned.
 func (k *correction) selector(n *html.Node) string {
 	if len(k.retained)+len(k.cuts) > 4*maxReported {
@@ -229,7 +229,7 @@ func (k *correction) selector(n *html.Node) string {
 	return selector(n)
 }
 
-// addWords counts the words of a subtree.
+// addWords adds the words of a subtree to those of the dropped subtree.
 func (p *part) addWords(n *html.Node) {
 	if p.dropped == nil || isNothing(n) {
 		return
@@ -283,7 +283,8 @@ func cut(n *html.Node) {
 	n.Parent.RemoveChild(n)
 }
 
-// endsLine reports whether inline content is next to a block.
+// endsLine reports whether inline content comes directly before n, or directly after n if after is
+// set.
 func endsLine(n *html.Node, after bool) bool {
 	for range 8 {
 		if after {

@@ -7,7 +7,7 @@ import (
 // cutting is a subtree that a rule removed from the tree.
 type cutting struct {
 	*Dropped
-	before int32 // index of the first box that was opened after it
+	before int32 // index of the first box that was opened after the subtree
 }
 
 // leaveOut collects the marked subtrees, for the walk and for the report.

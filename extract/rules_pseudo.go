@@ -67,7 +67,7 @@ func (p *selectorParser) compounds(inner string, each func(sub *selectorParser) 
 	}
 }
 
-// anyOf parses :is and :not.
+// anyOf parses the argument of :is and :where, or of :not if not is set.
 func (p *selectorParser) anyOf(inner string, not bool) (test, error) {
 	var list [][]test
 	err := p.compounds(inner, func(sub *selectorParser) error {
@@ -85,7 +85,8 @@ func (p *selectorParser) anyOf(inner string, not bool) (test, error) {
 	}, err
 }
 
-// having parses :has with a descendant, or with a child if inner starts with >.
+// having parses the argument of :has. Each alternative selects a descendant, or a child if it starts
+// with >.
 func (p *selectorParser) having(inner string) (test, error) {
 	var list []int
 	err := p.compounds(inner, func(sub *selectorParser) error {
@@ -144,7 +145,7 @@ func (p *selectorParser) nth(name, inner string) (test, error) {
 	}, nil
 }
 
-// parseNth parses an+b.
+// parseNth parses a position among siblings: an+b, odd or even.
 func parseNth(s string) (a, b int, err error) {
 	s = strings.ToLower(strings.Join(strings.Fields(s), ""))
 	switch s {

@@ -11,9 +11,9 @@ import (
 // Limits of all selectors of a site together. They limit the time per page.
 const (
 	maxSelector  = 1000 // maximum number of bytes of a selector
-	maxCompounds = 4096
-	maxJoins     = 256 // maximum number of compounds that are followed by another compound
-	maxHas       = 8
+	maxCompounds = 4096 // maximum number of compounds
+	maxJoins     = 256  // maximum number of compounds that are followed by another compound
+	maxHas       = 8    // maximum number of alternatives in :has
 )
 
 // selection matches many selectors in one pass over a document, in linear time. Whether an element
@@ -30,7 +30,7 @@ type selection struct {
 // compound is one part of a selector, such as the li.x in "ul > li.x".
 type compound struct {
 	tests []test
-	join  byte // combinator before it: ' ', '>', '+' or '~'. If zero, it is the first compound.
+	join  byte // combinator before the compound: ' ', '>', '+' or '~'. If zero, this is the first compound.
 	bit   int  // index in a joinSet; -1 = no compound follows
 	rule  int  // rule that the compound completes, if no compound follows
 }

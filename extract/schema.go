@@ -83,8 +83,8 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 	return out
 }
 
-// repaired returns valid JSON, or nil if the text cannot be repaired. It only makes repairs that
-// change no value: it escapes control characters in strings and removes trailing commas.
+// repaired returns valid JSON, or nil if the text cannot be repaired. It removes trailing commas.
+// In strings, it escapes line ends and tabs, and drops other control characters.
 func repaired(text string) []byte {
 	raw := []byte(text)
 	if json.Valid(raw) {
@@ -125,7 +125,8 @@ func stringEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// appendString appends a JSON string with escaped control characters.
+// appendString appends a JSON string. It escapes line feeds and tabs, and drops other control
+// characters.
 func appendString(out, s []byte) []byte {
 	for _, c := range s {
 		switch {
@@ -142,7 +143,8 @@ func appendString(out, s []byte) []byte {
 	return out
 }
 
-// trimScript removes comments that some tools put around the data.
+// trimScript removes the comment delimiters, CDATA markers and trailing semicolon that some tools
+// put around the data.
 func trimScript(s string) string {
 	s = strings.TrimSpace(s)
 	for _, p := range []string{"//<![CDATA[", "/*<![CDATA[*/", "<![CDATA[", "<!--"} {

@@ -65,15 +65,15 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 				b.Type = millrace.AudioBlock
 			}
 			m.complete(&b, r)
-			b.Caption = "" // it describes the recording and is not shown on the page
+			b.Caption = "" // the page does not show the description of the recording
 			more = append(more, b)
 		}
 	}
 	return append(more, blocks...)
 }
 
-// recordings collects the JSON-LD objects of recordings: those of the page, and those of an
-// article.
+// recordings adds the recordings in a JSON-LD object to out: the object itself, or those of an
+// episode, an article or a similar object.
 func (m *meta) recordings(out []*recording, t ldObject, depth int) []*recording {
 	if depth > 2 || len(out) >= maxMedia {
 		return out
@@ -98,7 +98,7 @@ func (m *meta) recordings(out []*recording, t ldObject, depth int) []*recording 
 		before := len(out)
 		nested("associatedMedia", "audio", "encoding")
 		for _, r := range out[before:] {
-			// Properties that the recording lacks are those of the episode.
+			// A recording takes missing properties from its episode.
 			r.audio = true
 			for _, key := range []string{"name", "description", "duration", "timeRequired", "partOfSeries", "partOfSeason", "author", "creator", "image", "transcript", "hasPart"} {
 				if v := t.values[key]; v != nil && r.values[key] == nil {
@@ -140,8 +140,8 @@ func (m *meta) absolute(ref string) string {
 	return u
 }
 
-// among returns the block that shows the recording. count is the number of recordings that the page
-// declares: if there is one recording and one block of its kind, they belong together.
+// among returns the block that shows the recording, or nil. count is the number of recordings that
+// the page declares: if there is one recording and one block of its kind, they belong together.
 func (r *recording) among(visible []*millrace.Block, count int) *millrace.Block {
 	for _, b := range visible {
 		for _, u := range []string{r.content, r.embed, r.page} {
@@ -162,7 +162,7 @@ func (r *recording) among(visible []*millrace.Block, count int) *millrace.Block 
 	return only
 }
 
-// namedBy reports whether one of the blocks has a URL.
+// namedBy reports whether u is the URL or a source of one of the blocks.
 func namedBy(visible []*millrace.Block, u string) bool {
 	for _, b := range visible {
 		if b.URL == u {
@@ -177,8 +177,8 @@ func namedBy(visible []*millrace.Block, u string) bool {
 	return false
 }
 
-// sameMedia reports whether two addresses are of the same recording. It ignores queries, and the
-// different addresses that large hosts use for one recording.
+// sameMedia reports whether two URLs belong to the same recording. It ignores queries, and knows the
+// different URLs that large hosts use for one recording.
 func sameMedia(a, b string) bool {
 	return a != "" && mediaKey(a) == mediaKey(b)
 }
@@ -255,8 +255,8 @@ func (r *recording) address(key string) string {
 
 var isoDuration = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,8})(?:[.,]\d+)?S)?)?$`)
 
-// duration returns an ISO 8601 duration in hours, minutes and whole seconds. For invalid input, it
-// returns "".
+// duration returns an ISO 8601 duration in hours, minutes and whole seconds. For invalid input and
+// for zero, it returns "".
 func duration(s string) string {
 	g := isoDuration.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(s)))
 	if g == nil {
@@ -323,7 +323,7 @@ func chapters(v any) []millrace.Chapter {
 	return out
 }
 
-// transcript returns the transcript of a recording with its paragraphs.
+// transcript returns the transcript of a recording, with an empty line between paragraphs.
 func transcript(v any) string {
 	s, ok := v.(string)
 	if !ok || len(s) > maxTranscript {

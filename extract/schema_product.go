@@ -66,7 +66,7 @@ func (m *meta) ownProduct() *ldObject {
 
 // facts is an index of a text, used to check which facts the text already contains.
 type facts struct {
-	letters string // whole text without spaces
+	letters string // letters and digits of the text
 	line    string // words of the text, separated by single spaces
 	words   map[string]bool
 }
@@ -80,13 +80,13 @@ func readFacts(text string) *facts {
 	return f
 }
 
-// has reports whether the text contains the words of s, or s has no words.
+// has reports whether the text contains the words of s in a row, or s has no words.
 func (f *facts) has(s string) bool {
 	list := titleWords(s)
 	return len(list) == 0 || strings.Contains(f.line, " "+strings.Join(list, " ")+" ")
 }
 
-// hasMost reports whether the text contains nearly all words of s.
+// hasMost reports whether the text contains at least 80 % of the words of s.
 func (f *facts) hasMost(s string) bool {
 	if strings.Contains(f.letters, letters(s)) {
 		return true
