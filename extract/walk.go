@@ -25,13 +25,13 @@ type walker struct {
 	out     []millrace.Block
 	pending []millrace.Block // blocks found inside a line; they are added after its text
 	flat    int              // nesting depth of headings, cells and captions, which cannot contain blocks
-	inner   int              // nesting depth of items, where a link is text
+	inner   int              // nesting depth of items, where a link alone on its line is text and not a block
 	depth   int              // number of open blocks
 	notes   notes
 	labels  map[*html.Node]label // labels of code blocks
 	// listings contains the texts of boxes without a pre whose children are lines of code.
 	listings map[*html.Node]string
-	panels   map[*html.Node]string // names of the tabs of panels that contain more than a code block
+	panels   map[*html.Node]string // tab names of the panels that contain more than a code block
 	seen     map[string]bool       // images that were already emitted
 	steps    int
 	err      error
@@ -150,12 +150,12 @@ func (w *walker) within(f func()) []millrace.Block {
 }
 
 // maxNesting is the maximum nesting depth of blocks. The content of deeper blocks is added to the
-// innermost block. No text needs such a depth, and every line of some output formats repeats its
-// ancestors.
+// innermost block. No text needs such a depth, and in some output formats every line repeats the
+// marks of its ancestors.
 const maxNesting = 32
 
-// tooDeep walks an element that would become a block if the nesting is too deep, and reports
-// whether it did so.
+// tooDeep reports whether the nesting is too deep for another block. If so, it walks n without
+// opening a block.
 func (w *walker) tooDeep(n *html.Node) bool {
 	if w.depth < maxNesting {
 		return false

@@ -40,7 +40,7 @@ func (w *walker) isApart(n *html.Node) bool {
 	return isSpaced(l) && isSpaced(r)
 }
 
-// isPart reports whether components are built from elements like this one.
+// isPart reports whether components are often built from elements with this tag.
 func isPart(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Span, atom.A, atom.Strong, atom.B, atom.Small, atom.Time, atom.Label, atom.Button, atom.Em, atom.I:

@@ -16,7 +16,7 @@ var tagPattern = regexp.MustCompile(`</?[a-z][^<>]*>`)
 func (w *walker) code(n *html.Node) {
 	text := codeText(n)
 	for p, steps := n, 0; p != nil && steps < 4; p, steps = p.Parent, steps+1 {
-		if hasClass(p, "termy") { // a script plays the text, which is HTML (termynal)
+		if hasClass(p, "termy") { // a script (termynal) animates the text, which is HTML
 			text = html.UnescapeString(tagPattern.ReplaceAllString(text, ""))
 		}
 	}
@@ -34,7 +34,7 @@ func (w *walker) code(n *html.Node) {
 }
 
 // emitCode adds a code block with its label. The language is the one that an element declares, else
-// the label, else the one detected in the text.
+// the one that the label names, else the one detected in the text.
 func (w *walker) emitCode(n *html.Node, text string) {
 	l := w.labels[n]
 	if c := attr(n, "title"); l.caption == "" && fileLanguage(c) != "" {
@@ -94,8 +94,8 @@ func (w *walker) listing(n *html.Node) {
 	w.emitCode(n, strings.TrimLeft(b.String(), "\n"))
 }
 
-// isCodeBlock reports whether a code element without a pre is a block: it has several lines, and
-// nothing else is on its line.
+// isCodeBlock reports whether a code element without a pre is a block: it has several lines or the
+// class "block", and there is no other text beside it.
 func isCodeBlock(n *html.Node) bool {
 	for _, next := range []bool{false, true} {
 		if s := sibling(n, next); s != nil && isInline(s.DataAtom) && s.DataAtom != atom.Code {
@@ -132,7 +132,7 @@ func linesText(n *html.Node) (string, bool) {
 	}
 	first := firstChild(n)
 	second := first
-	for range 3 { // the first children may be anchors and the like
+	for range 3 { // the first children may be other elements, such as anchors
 		if second == nil {
 			return "", false
 		}
@@ -158,7 +158,7 @@ func linesText(n *html.Node) (string, bool) {
 	return text, len(c.gutter) > 0 && (isPreformatted(n) || looksLikeCode(text)) || isListed(n) && looksLikeCode(text)
 }
 
-// isListed reports whether lines without numbers may be a listing: the element or a parent names a
+// isListed reports whether lines without numbers may be a listing: the element or its parent names a
 // language, or the lines are spans with no text outside of them.
 func isListed(n *html.Node) bool {
 	lines, spans := 0, 0

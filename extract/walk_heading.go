@@ -79,7 +79,7 @@ func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string)
 }
 
 // isPermalink reports whether an element of a heading is a link to the heading itself: a link to a
-// fragment, without words.
+// fragment, without words or marked as a permalink.
 func isPermalink(n *html.Node) bool {
 	if n.DataAtom != atom.A {
 		return false

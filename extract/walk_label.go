@@ -143,7 +143,7 @@ func (w *walker) isBar(n *html.Node) bool {
 	return false
 }
 
-// barParts appends the texts of a bar to parts, one per element.
+// barParts appends the texts of a bar to parts, one per text node.
 func barParts(n *html.Node, parts []string) []string {
 	for c := n.FirstChild; c != nil && len(parts) < 20; c = c.NextSibling {
 		switch {
@@ -289,7 +289,8 @@ func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds m
 	}
 }
 
-// pairTabs assigns the labels of tabs to the panels of a group, if one of the panels contains code.
+// pairTabs assigns the labels of tabs to the panels of a group, if one of the panels contains code
+// and each tab has a panel. It reports whether it did so.
 func (w *walker) pairTabs(tabs, tabPanels []*html.Node, holds map[*html.Node]*html.Node) bool {
 	code := false
 	for _, p := range tabPanels {

@@ -32,8 +32,8 @@ func (w *walker) link(n *html.Node) {
 	}
 }
 
-// resolveLink returns a link's absolute URL with its fragment, or "" if the link must not be
-// followed.
+// resolveLink returns a link's absolute URL with its fragment, or "" if the URL is invalid or has a
+// scheme other than http, https and mailto.
 func (w *walker) resolveLink(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") && millrace.SafeURL(ref) {
@@ -57,7 +57,7 @@ func (w *walker) resolveLink(ref string) string {
 	return abs
 }
 
-// resolve returns the absolute URL of a resource, or "" if the reference is not one.
+// resolve returns the absolute URL of a resource, or "" if ref is empty, a data URL or invalid.
 func (w *walker) resolve(ref string) string {
 	if strings.TrimSpace(ref) == "" || strings.HasPrefix(ref, "data:") {
 		return ""

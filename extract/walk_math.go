@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mathElement handles a formula in the forms of browsers, KaTeX and MathJax, and reports whether n
-// is a formula.
+// mathElement handles a formula in MathML, in an image, or in the markup of KaTeX or MathJax, and
+// reports whether n is a formula.
 func (w *walker) mathElement(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Img:
-		if tex := imageMath(n); tex != "" { // may be hidden, next to an alternative in MathML
+		if tex := imageMath(n); tex != "" { // the image may be hidden, next to a MathML alternative
 			w.math(tex, "tex", hasClass(n, "mwe-math-fallback-image-display"))
 			return true
 		}
@@ -128,7 +128,7 @@ func inDisplay(n *html.Node) bool {
 	return false
 }
 
-// math adds a formula: as a block if it is a display formula and alone on its line, else as a part
+// math adds a formula: as a block if it is a display formula and blocks are allowed, else as a part
 // of the line.
 func (w *walker) math(source, language string, display bool) {
 	source = strings.TrimSpace(source)

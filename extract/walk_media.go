@@ -47,7 +47,7 @@ func isTiny(img *html.Node) bool {
 	return w >= 0 && w <= 2 || h >= 0 && h <= 2 || w >= 0 && h >= 0 && w <= 24 && h <= 24
 }
 
-// pixels parses a length in pixels; -1 = not a length in pixels.
+// pixels returns a length in pixels, or -1 if s is not one.
 func pixels(s string) int {
 	if s == "" {
 		return -1
@@ -156,7 +156,8 @@ func largest(set string) (string, float64) {
 	return best, size
 }
 
-// noscript emits the real image of a lazily loaded one, or the text for readers without scripts.
+// noscript emits the content of a noscript element: the image that a script would load later, or the
+// text for readers without scripts.
 func (w *walker) noscript(n *html.Node) {
 	if wantsScripts(n) {
 		return
@@ -177,7 +178,7 @@ func (w *walker) noscript(n *html.Node) {
 	}
 }
 
-// figure sets the caption on the media, code or quote of a figure.
+// figure emits the content of a figure, with the caption on its media, table, code or quote.
 func (w *walker) figure(n *html.Node) {
 	if w.tooDeep(n) {
 		return

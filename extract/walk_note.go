@@ -108,7 +108,7 @@ func fragment(a *html.Node) string {
 // noteLabel returns the mark of a note without brackets.
 func noteLabel(s string) string { return strings.Trim(s, " []()^.:\u00a0") }
 
-// noteElement returns the block element of a target.
+// noteElement returns the block element of the note that a link target belongs to, or nil.
 func noteElement(n *html.Node) *html.Node {
 	for steps := 0; n != nil && steps < 5; n, steps = n.Parent, steps+1 {
 		switch n.DataAtom {

@@ -108,7 +108,7 @@ const (
 	cellTable                        // contains a table
 )
 
-// cellForm examines a limited number of nodes of a cell.
+// cellForm returns the flags of a cell. It examines at most 400 nodes.
 func cellForm(n *html.Node) cellFlags {
 	var f cellFlags
 	paragraphs, steps := 0, 0
@@ -199,7 +199,7 @@ func (w *walker) table(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// cellSpan parses the span of a cell. For 1 and invalid values, it returns 0.
+// cellSpan returns the span of a cell, at most most. For 1 and invalid values, it returns 0.
 func cellSpan(n *html.Node, key string, most int) int {
 	s := attr(n, key)
 	if s == "" {
