@@ -81,8 +81,8 @@ func (r *run) finish(ctx context.Context) error {
 }
 
 // sudden reports whether so many pages are missing from a list that the next run must confirm their
-// deletion: a fifth of the stored pages, or all of them. Missing pages that the last run left
-// unconfirmed do not count. If fewer pages are missing than in the last run, the loss stays
+// deletion: at least a fifth of the stored pages, not counting those that the last run left
+// unconfirmed, or all pages. If fewer pages are missing than in the last run, the loss stays
 // unconfirmed, because the site is probably being rebuilt.
 func sudden(lost, unconfirmed, total int) bool {
 	return lost < unconfirmed || (lost-unconfirmed)*5 >= total || lost == total && unconfirmed < total

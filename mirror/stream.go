@@ -258,8 +258,8 @@ func (rd *reader) ask(j job) step {
 	return s
 }
 
-// isTruncated reports whether a response ended before it was complete. Errors of this kind have a
-// method that reports this. The request is then repeated once.
+// isTruncated reports whether an error means that a response ended before it was complete. Such an
+// error has a method BrokenOff that returns true. The request is then repeated once.
 func isTruncated(err error) bool {
 	var e interface{ BrokenOff() bool }
 	return errors.As(err, &e) && e.BrokenOff()
@@ -291,8 +291,8 @@ func (r *memoryLimit) give(n int) {
 	r.cond.Broadcast()
 }
 
-// inFlight tracks the pages that are being fetched. A later change of a page waits for the
-// earlier one.
+// inFlight tracks the pages that are being fetched. A later change to a page waits until the fetch
+// has ended.
 type inFlight struct {
 	mu   sync.Mutex
 	cond *sync.Cond

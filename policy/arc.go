@@ -60,8 +60,8 @@ func WriteARC(p *millrace.Policy) []byte {
 	})
 }
 
-// ReadARC reads a policy document in the format of [WriteARC]. A null value means an absent one.
-// Invalid URLs are ignored, but an invalid purpose or limit is an error. ReadARC returns a
+// ReadARC reads a policy document in the format of [WriteARC]. A member with the value null is
+// absent. Invalid URLs are ignored, but an invalid purpose or limit is an error. The error is a
 // [*millrace.FormatError] without a URL, or ErrTooLarge.
 func ReadARC(body []byte) (*millrace.Policy, error) {
 	var d arcDocument

@@ -47,7 +47,8 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// perDay returns a number of requests per day, or 0 if the number is too large for an int32.
+// perDay rounds a number of requests per day up to an integer. If the number is too large for an
+// int32, perDay returns 0.
 func perDay(n float64) int {
 	if n >= math.MaxInt32 {
 		return 0

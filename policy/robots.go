@@ -31,8 +31,9 @@ type Robots struct {
 }
 
 // RobotsLines selects the lines of a policy in robots.txt. Validators of robots.txt report unknown
-// lines as errors, so the zero value omits all lines except Content-Signal. If a group already has
-// a line of an omitted kind, the line stays and is merged with the policy.
+// lines as errors, so the zero value omits Content-Usage and License. If a group already has a
+// Content-Signal or Content-Usage line that would be omitted, the line stays and is merged with the
+// policy.
 type RobotsLines struct {
 	NoSignal bool // omit Content-Signal
 	Usage    bool // write Content-Usage
@@ -87,8 +88,8 @@ var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 
 // record is one line of a robots.txt.
 type record struct {
-	name, value string // name in lower case; "" if the line is not a record
-	text        string // the line as it is in the file
+	name, value string // name in lower case and value; "" if the line is not a record
+	text        string // original line
 }
 
 // parseRecords splits a robots.txt into lines.
@@ -121,8 +122,8 @@ const recordAgent = "user-agent"
 type usageRules struct {
 	says          preferences
 	other         []string // values of Content-Usage, for preferences about unknown purposes
-	delay         float64  // delay in seconds
-	signal, usage bool     // whether the group contains such a line
+	delay         float64  // seconds between two requests, or 0
+	signal, usage bool     // whether a group contains Content-Signal or Content-Usage
 }
 
 // appliesToFile reports whether a record applies to the whole file, even inside a group.

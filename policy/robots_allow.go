@@ -24,7 +24,7 @@ func (u *Robots) Allow(text string, patterns []string) string {
 		return text
 	}
 	records := parseRecords(text)
-	after := make(map[int][]string) // by the preceding record
+	after := make(map[int][]string) // lines to insert, by the index of the preceding record
 	var tokens, rules []string
 	last := 0
 	end := func() {

@@ -16,8 +16,8 @@ const RSLType = "application/rsl+xml"
 const rslSpace = "https://rslstandard.org/rsl"
 
 // usages contains the RSL words for each purpose (3.4.1). A permission uses word, a refusal
-// prohibit. An index for answers serves only to give answers, so a refusal of ai-input includes
-// ai-index. A permission of ai-input does not.
+// prohibit. ai-index is an index that serves only to generate answers, so a refusal of ai-input
+// includes ai-index. A permission of ai-input does not.
 var usages = []struct {
 	purpose        millrace.Purpose
 	word, prohibit string

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// TCTProfile is the name of the format of TCT's policy descriptor (draft-00, section 7.2).
+// TCTProfile is the profile of TCT's policy descriptor (draft-00, section 7.2).
 const TCTProfile = "tct-policy-1"
 
 // tctDocument is the policy descriptor (7.2). The values nil and "" mean absent.
@@ -75,8 +75,8 @@ func WriteTCT(p *millrace.Policy) []byte {
 	return jsonio.Encode(d)
 }
 
-// ReadTCT reads a policy descriptor of TCT. A null value means an absent one. Invalid URLs are
-// ignored, but an invalid purpose or limit is an error. ReadTCT returns a [*millrace.FormatError]
+// ReadTCT reads a policy descriptor of TCT. A member with the value null is absent. Invalid URLs are
+// ignored, but an invalid purpose or limit is an error. The error is a [*millrace.FormatError]
 // without a URL, or ErrTooLarge.
 func ReadTCT(body []byte) (*millrace.Policy, error) {
 	var d tctDocument

@@ -23,9 +23,9 @@ type writer struct {
 	out     []millrace.Block
 	pending []millrace.Block // blocks found inside the current line; they follow its text
 	flat    int              // nesting of headings and cells, which contain no blocks
-	inner   int              // nesting of items, where a link is text
+	inner   int              // nesting of items, where a link alone on its line is text and not a block
 	depth   int
-	limit   ast.Node // the first inline node that belongs to another element
+	limit   ast.Node // end tag of the enclosing inline element, where searches for end tags stop
 	gone    int      // offset in the source of the first byte that may be text
 	steps   int
 	err     error
@@ -196,7 +196,7 @@ func (w *writer) heading(n *ast.Heading) {
 
 var headingID = regexp.MustCompile(`\s*\{:?\s*#([^\s{}]+)[^{}]*\}\s*$`)
 
-// cut shortens spans to the end of their text.
+// cut removes the spans that reach beyond the end of their text.
 func cut(spans []millrace.Span, end int) []millrace.Span {
 	return slices.DeleteFunc(spans, func(s millrace.Span) bool { return s.End > end })
 }

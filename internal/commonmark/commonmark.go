@@ -16,19 +16,19 @@ import (
 
 // Options configure [Blocks]. Link and Resource are required.
 type Options struct {
-	// Link returns the absolute URL of a link, with its fragment, and Resource that of an image or
-	// other media. "" = no target, so the link becomes plain text.
+	// Link returns the absolute URL of a link with its fragment, or "" to make the link plain text.
+	// Resource returns the absolute URL of an image or other media, or "" to omit the media.
 	Link, Resource func(target string) string
 	// HTML returns the blocks of raw HTML that is more than inline markup. If nil, raw HTML is
 	// omitted.
 	HTML func(ctx context.Context, source []byte) []millrace.Block
 	// Anchor returns the anchor of a heading, from its text and its explicit anchor, which may be
-	// "". If nil, the explicit anchor.
+	// "". If Anchor is nil, the explicit anchor is used.
 	Anchor func(text, own string) string
 	// Attributes drops {: .class} after a link, an image, code or emphasis.
 	Attributes bool
-	// Components reports that the text may contain components, such as those of MDX, so indented
-	// lines are not code.
+	// Components reports whether the text may contain components, such as those of MDX. If so,
+	// indented lines are not code.
 	Components bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// html writes raw HTML and the nodes that belong to it, and returns the last of these nodes. It
-// writes Markdown between an opening and a closing tag without the tags.
+// html writes an HTML block together with the HTML blocks that directly follow it, and returns the
+// last of them. If Markdown separates an opening tag from its closing tag, the tags have no effect.
 func (w *writer) html(n *ast.HTMLBlock) ast.Node {
 	var b bytes.Buffer
 	var last ast.Node = n
@@ -30,7 +30,7 @@ func (w *writer) html(n *ast.HTMLBlock) ast.Node {
 	return last
 }
 
-// fragment returns the blocks of HTML.
+// fragment returns the blocks of HTML. Inside items, link blocks become text.
 func (w *writer) fragment(source []byte) []millrace.Block {
 	if w.o.HTML == nil {
 		return nil

@@ -134,7 +134,7 @@ func (w *writer) codeText(n *ast.CodeSpan) string {
 	return visibleCode(b.String())
 }
 
-// visibleCode removes control characters.
+// visibleCode removes control characters except tabs.
 func visibleCode(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' {
@@ -156,7 +156,7 @@ func (w *writer) link(n *ast.Link) {
 	w.span(n, millrace.LinkSpan, u)
 }
 
-// image adds the block of an image, or of other media after "!".
+// image adds the block of an image, or of a video or audio in the syntax of an image.
 func (w *writer) image(n *ast.Image) {
 	src := ""
 	if len(n.Destination) <= canon.MaxURL {
@@ -187,7 +187,8 @@ func (w *writer) image(n *ast.Image) {
 	w.addAfterLine(b)
 }
 
-// rawHTML writes an inline tag, or the element that it starts, and returns the last node of that.
+// rawHTML writes an inline tag, or the element that it starts, and returns the last node that it
+// wrote.
 func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	source := w.segments(n)
 	z := html.NewTokenizer(bytes.NewReader(source))

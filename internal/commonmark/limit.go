@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	maxLines      = 1_000_000
+	maxLines      = 1_000_000 // maximum number of lines
 	maxCost       = 4_000_000 // maximum product of lines and depth of containers, which limits the parser's memory
-	maxContainers = 32        // opened in one line, or by indentation
+	maxContainers = 32        // maximum number of containers opened in one line, or by indentation
 )
 
 // MaxDepth is the maximum depth of nested blocks; deeper blocks become siblings.
@@ -76,8 +76,9 @@ func Closes(line []byte, fence string) bool {
 	return len(line)-len(rest) >= len(fence) && len(bytes.TrimSpace(rest)) == 0
 }
 
-// Shallower removes markers of quotes and lists from the start of a line that would open too many
-// nested containers, because a parser stores all of them.
+// Shallower removes markers of quotes and lists from the start of a line that would open more than
+// inside nested containers, because a parser stores all of them. If indents is set, it also limits
+// the indentation.
 func Shallower(line []byte, inside int, indents bool) []byte {
 	var out []byte
 	depth, columns, from := 0, 0, 0

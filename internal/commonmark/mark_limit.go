@@ -11,8 +11,8 @@ import (
 const (
 	maxMarks     = 500_000_000 // maximum product of marks and bytes, summed over all paragraphs
 	fewMarks     = 200         // number of marks that every paragraph may have
-	maxFootnotes = 1000
-	maxPadding   = 50_000 // maximum number of missing cells that the parser adds to a table
+	maxFootnotes = 1000        // maximum number of footnotes
+	maxPadding   = 50_000      // maximum number of missing cells that the parser adds to a table
 )
 
 var (
@@ -20,12 +20,13 @@ var (
 	delimiterRow = regexp.MustCompile(`^[\s>]*\|?\s*:?-+:?\s*(\|\s*:?-*:?\s*)*$`)
 )
 
-// escapeMarks escapes marks that would take the parser too long. It returns other texts unchanged.
+// escapeMarks escapes marks that would take the parser too long. It returns a text within the limits
+// unchanged.
 func escapeMarks(text []byte) []byte {
 	if !exceedsLimits(text) {
 		return text
 	}
-	var lengths []int // of the paragraphs
+	var lengths []int // lengths of the paragraphs in bytes
 	length, rows := 0, paragraphScanner{}
 	eachLine(text, func(line []byte, code bool) {
 		if rows.starts(line, code) {
@@ -191,7 +192,7 @@ func exceedsLimits(text []byte) bool {
 	return budget-marks*length < 0
 }
 
-// eachLine calls use for each line, and reports whether it is code.
+// eachLine calls use for each line. code reports whether the line belongs to a fenced code block.
 func eachLine(text []byte, use func(line []byte, code bool)) {
 	fence := ""
 	for line := range bytes.SplitSeq(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")) {

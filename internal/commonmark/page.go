@@ -24,7 +24,8 @@ func Page(ctx context.Context, text []byte, base *url.URL) ([]millrace.Block, er
 // linker resolves the references of a page.
 type linker struct{ base *url.URL }
 
-// link returns the absolute URL of a link with its fragment, or "" if it must not be followed.
+// link returns the absolute URL of a link with its fragment, or "" if the URL is invalid or has a
+// scheme other than http, https and mailto.
 func (l linker) link(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
@@ -65,7 +66,7 @@ func (l linker) resource(ref string) string {
 func (l linker) html(ctx context.Context, source []byte) []millrace.Block {
 	blocks, err := extract.Fragment(ctx, source, l.base.String(), nil)
 	if err != nil {
-		return nil // invalid HTML has no text
+		return nil // drop HTML that cannot be read
 	}
 	return blocks
 }

@@ -62,7 +62,7 @@ func withoutOrphans(blocks []millrace.Block) []millrace.Block {
 	return out
 }
 
-// Texts calls f with every text of blocks.
+// Texts calls f with every text in blocks that may have spans.
 func Texts(blocks []millrace.Block, f func(text string, spans []millrace.Span)) {
 	for i := range blocks {
 		b := &blocks[i]

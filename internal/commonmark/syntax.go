@@ -58,7 +58,7 @@ type insertion struct {
 	ast.BaseBlock
 	kind   string // kind of a callout. If empty, another container.
 	title  string
-	colons int // number of colons of the opening line
+	colons int // number of colons in the opening line, or 0 for another syntax
 }
 
 var kindInsertion = ast.NewNodeKind("Insertion")
@@ -128,8 +128,7 @@ func (*indentedParser) Close(ast.Node, text.Reader, parser.Context) {}
 func (*indentedParser) CanInterruptParagraph() bool                 { return true }
 func (*indentedParser) CanAcceptIndentedLine() bool                 { return false }
 
-// colonParser parses containers between lines of colons: ":::tip Title" of Docusaurus and
-// others.
+// colonParser parses containers between lines of colons, such as ":::tip Title" in Docusaurus.
 type colonParser struct{}
 
 var colonLine = regexp.MustCompile(`^(:{3,})[ \t]*(?:\{\s*\.?)?([A-Za-z][\w-]*)(?:\[(.*)\]|[ \t]+(.*?))?\}?[ \t]*:*[ \t]*$`)

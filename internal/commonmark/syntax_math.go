@@ -22,7 +22,7 @@ func (n *formula) Kind() ast.NodeKind            { return kindFormula }
 func (n *formula) IsRaw() bool                   { return true }
 func (n *formula) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// formulaParser parses TeX between lines that start with $$ or \[.
+// formulaParser parses displayed TeX, from $$ or \[ at the start of a line to the matching end mark.
 type formulaParser struct{}
 
 func (*formulaParser) Trigger() []byte { return []byte(`$\`) }
@@ -59,7 +59,8 @@ func (*formulaParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (a
 	return n, parser.NoChildren
 }
 
-// isClosed reports whether one of the next lines contains the end mark of a formula.
+// isClosed reports whether one of the next lines ends with the end mark of a formula. It searches
+// 2 KiB up to an empty line, or 16 KiB if far is set.
 func isClosed(rest []byte, end string, far bool) bool {
 	limit := 2 << 10
 	if far {

@@ -1,6 +1,6 @@
 // Package forest evaluates small ensembles of decision trees. A forest is a table of bytes that a
-// training program writes. Its arithmetic uses only integers, so a forest returns the same scores
-// on every machine.
+// training program writes. Scores are computed only with integers, so a forest returns the same
+// scores on every machine.
 package forest
 
 import (
@@ -25,14 +25,14 @@ type split struct {
 	feature     uint8
 	limit       int16
 	left, right int32
-	value       int32 // mean of the leaves below
+	value       int32 // mean of the values of the two children
 }
 
 // Tree is one tree in the form that a training program builds. A child of at least 0 is an index of
 // Splits; a negative child is a leaf, as -1-index. The first split is the root.
 type Tree struct {
 	Splits []Split
-	Leaves []int32 // thousandths of a logit
+	Leaves []int32 // values of the leaves in thousandths of a logit
 }
 
 // Split is an inner node of a Tree.
@@ -67,7 +67,7 @@ func Encode(base int32, trees []Tree) string {
 	return base64.RawStdEncoding.EncodeToString(b)
 }
 
-// Parse reads a table of Encode for samples with the given number of features.
+// Parse parses a table written by [Encode], for samples with the given number of features.
 func Parse(table string, features int) (*Forest, error) {
 	b, err := base64.RawStdEncoding.DecodeString(table)
 	if err != nil || len(b) < 2 {
@@ -158,8 +158,8 @@ func (f *Forest) Explain(x []int16) []int32 {
 // uses it.
 type Probe struct {
 	Forest *Forest // may be nil
-	// Seen receives each sample: the text, its features, and whether the rules keep it as content. It
-	// must not retain the features.
+	// Seen receives each sample: the text, its features, and whether the text was content before the
+	// forest corrected the result. It must not retain the features.
 	Seen func(text string, x []int16, kept bool)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// sniffSize is the number of bytes that determine the format.
+// sniffSize is the number of bytes from which Parse detects the format.
 const sniffSize = 1024
 
 var (
@@ -113,7 +113,7 @@ func (in *input) open() (*bufio.Reader, error) {
 // charset is the CharsetReader of [encoding/xml.Decoder].
 func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 	if in.named || strings.HasPrefix(strings.ToLower(label), "utf-16") {
-		return r, nil // not UTF-16, because the declaration was readable
+		return r, nil // a document with a readable declaration is not in UTF-16
 	}
 	if e, _ := charset.Lookup(label); e == nil {
 		return nil, millrace.Coded("charset", fmt.Errorf("unknown character set %.40q", label))
@@ -121,8 +121,8 @@ func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 	return charset.NewReaderLabel(label, r)
 }
 
-// fail returns the error that ends the stream at a line: the reader's own, a limit, or
-// an error of the document.
+// fail returns the error that ends the stream at a line: an error of the caller's reader, an
+// exceeded limit, or an error in the document.
 func (in *input) fail(line int, err error) error {
 	switch {
 	case in.raw.err != nil:

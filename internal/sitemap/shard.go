@@ -14,9 +14,9 @@ const (
 	IndexPath = "/sitemap-index.xml"
 )
 
-// Shards returns the number of sitemaps for a number of pages, which is a power of two. most is the
-// maximum number of pages in each sitemap. Shards leaves a tenth of the space free, because a hash
-// does not fill all sitemaps equally.
+// Shards returns the number of sitemaps for a number of pages. The result is a power of two. most is
+// the maximum number of pages in each sitemap. If several sitemaps are necessary, Shards leaves a
+// tenth of the space free, because a hash does not fill all sitemaps equally.
 func Shards(pages, most int) int {
 	n := 1
 	for pages > most && float64(n)*float64(most)*0.9 < float64(pages) {

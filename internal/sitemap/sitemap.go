@@ -18,7 +18,7 @@ import (
 type Entry struct {
 	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
 	Sitemap    bool      // the URL names another list, not a page
-	Modified   time.Time // in UTC; may be in the future; zero = missing or invalid
+	Modified   time.Time // time of the last modification in UTC; may be in the future; zero = missing or invalid
 	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or "" if missing or invalid
 	Priority   float64   // 0 to 1; 0.5 = missing or invalid
 	Line       int       // line where the entry starts, from 1

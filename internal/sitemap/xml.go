@@ -148,7 +148,7 @@ func (m *markup) namespace(prefix string) (string, bool) {
 	return "", prefix == ""
 }
 
-// extends reports whether a namespace is the one of the extension.
+// extends reports whether a namespace is that of Options.Extension, and Options.Element is set.
 func (m *markup) extends(space string) bool {
 	return m.p.element != nil && space != "" && space == m.p.space
 }

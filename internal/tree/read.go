@@ -24,7 +24,8 @@ var ErrLong = fmt.Errorf("%w: the path is longer than %d bytes", millrace.ErrToo
 
 // Read reads a regular file of at most limit bytes, and returns the states of the file before and
 // after. If the states differ, the file was changed during the read. Errors are those of
-// [PathError], [millrace.ErrInvalid] for an empty file and [millrace.ErrTooLarge].
+// [PathError], [millrace.ErrInvalid] if the file is empty or not a regular file, and
+// [millrace.ErrTooLarge].
 func Read(root *os.Root, file string, limit int64) (data []byte, before, after fs.FileInfo, err error) {
 	h, err := Open(root, file)
 	if err != nil {

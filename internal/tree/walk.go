@@ -20,8 +20,8 @@ const MaxDepth = 100
 
 // Entry is one page of a walk, or an entry that is not a page.
 type Entry struct {
-	File string // slash-separated, under the root
-	URL  string
+	File string // slash-separated path under the root
+	URL  string // path of the URL, percent-encoded
 	Info fs.FileInfo
 	Err  error // reason why the entry is not a page
 }
@@ -31,10 +31,10 @@ type Walker struct {
 	Root *os.Root
 	Max  int64 // maximum size of a page in bytes
 	// Name classifies an entry of a directory. name is the path of the entry under the root,
-	// folder reports whether it is a directory or a link to one, and list contains all entries of
-	// the directory. key is the last part of its URL, percent-encoded and without a slash. If use
-	// is false, the entry is skipped without a report. If err is not nil, the entry is skipped,
-	// and err is reported as the reason.
+	// folder reports whether the entry is a directory or a link to one, and list contains all
+	// entries of the directory. key is the last part of the entry's URL, percent-encoded and
+	// without a slash. If use is false, the entry is skipped without a report. If err is not nil,
+	// the entry is skipped, and err is reported as the reason.
 	Name func(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error)
 	// Dir is called for every directory before it is read. If nil, there is no call.
 	Dir func(name string)
@@ -48,8 +48,8 @@ type Walker struct {
 // Walk yields every page under a directory ("." is the root), and entries that are not
 // pages, in the bytewise order of the URLs. It keeps the entries of one directory and
 // its ancestors in memory, and ends early when the context does. It follows symbolic links, except
-// those that lead out of the root, into a cycle, or that are below another link. Only one walk may
-// run at a time.
+// those that lead out of the root or into a cycle, and those to a directory below another link.
+// Only one walk may run at a time.
 func (w *Walker) Walk(ctx context.Context, from string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		w.yield = yield
@@ -76,19 +76,19 @@ func Pages(all iter.Seq[Entry]) iter.Seq[Entry] {
 
 // directory is a directory that is being walked.
 type directory struct {
-	name   string        // slash-separated, under the root; "." is the root
-	url    string        // ends with "/"
-	above  []fs.FileInfo // the directories above it
-	linked bool          // reached by a symbolic link
+	name   string        // slash-separated path under the root; "." is the root
+	url    string        // path of the URL; ends with "/"
+	above  []fs.FileInfo // ancestors of the directory
+	linked bool          // the directory was reached by a symbolic link
 }
 
 // item is one entry of a directory, in the order of the walk.
 type item struct {
 	fs.DirEntry
-	key    string // the last part of its URL
+	key    string // last part of the entry's URL
 	folder bool
 	linked bool
-	info   fs.FileInfo // of a symbolic link's target
+	info   fs.FileInfo // state of a symbolic link's target, or nil
 	err    error
 }
 
@@ -196,7 +196,7 @@ func (w *Walker) items(p directory, list []fs.DirEntry) []item {
 	return items
 }
 
-// enter returns the reason why a directory is not walked.
+// enter returns the reason why a directory is not walked, or nil if it is walked.
 func (w *Walker) enter(p directory, it item) error {
 	switch {
 	case it.linked && p.linked:
@@ -225,7 +225,7 @@ func (w *Walker) file(sub *os.Root, name, url string, it item) bool {
 	return w.yield(Entry{File: name, URL: url, Info: info})
 }
 
-// stateReason returns the reason why a file of this state is not a page.
+// stateReason returns the reason why a file in this state is not a page, or nil if it may be one.
 func stateReason(info fs.FileInfo, limit int64) error {
 	switch {
 	case !info.Mode().IsRegular():

@@ -18,8 +18,8 @@ type Link struct {
 	Title string   // title parameter, unchanged
 }
 
-// Is reports whether the link has a relation type and a media type, both in lower case; "" means
-// any media type.
+// Is reports whether the link has a relation type and a media type, both in lower case. If typ is
+// empty, any media type matches.
 func (l Link) Is(rel, typ string) bool {
 	return slices.Contains(l.Rel, rel) && (typ == "" || l.Type == typ)
 }
