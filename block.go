@@ -32,11 +32,11 @@ type Block struct {
 
 // Media is the metadata of a video or an audio recording.
 type Media struct {
-	Duration   string    `json:"duration,omitempty"`   // ISO 8601 in hours, minutes and seconds, such as "PT5M20S"
-	Width      int       `json:"width,omitempty"`      // pixels
-	Height     int       `json:"height,omitempty"`     // pixels
+	Duration   string    `json:"duration,omitempty"`   // ISO 8601 duration in hours, minutes and seconds, such as "PT5M20S"
+	Width      int       `json:"width,omitempty"`      // width in pixels
+	Height     int       `json:"height,omitempty"`     // height in pixels
 	Creator    string    `json:"creator,omitempty"`    // display name of the creator
-	Series     string    `json:"series,omitempty"`     // album, season or series
+	Series     string    `json:"series,omitempty"`     // name of the album, season or series
 	Chapters   []Chapter `json:"chapters,omitempty"`   // chapters by start time
 	Transcript string    `json:"transcript,omitempty"` // transcript in plain text
 }

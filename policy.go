@@ -31,8 +31,9 @@ const (
 	AuthorHidden AuthorDisplay = "hidden" // no author, and no persons in the JSON-LD
 )
 
-// Visibility is the rule that decides what is public. It applies to all protocols. The zero value
-// hides only the paths of [DefaultExclude].
+// Visibility is the rule that decides what is public. It applies to all protocols. Pages with
+// [Access] restrictions are always hidden. In addition, the zero value hides the paths of
+// [DefaultExclude].
 type Visibility struct {
 	// Exclude lists paths under the base that are hidden, each with all paths below it. Whole
 	// segments are compared, ignoring case, in every spelling that some server resolves to the same

@@ -14,7 +14,7 @@ type Searcher interface {
 
 // Query is a search query for a [Searcher].
 type Query struct {
-	// Text is the text of the user: words, "phrases", -excluded, title:word and url:part. Anything
+	// Text is the user's query: words, "phrases", -excluded, title:word and url:part. Anything
 	// that is not valid in this syntax is treated as words. Search uses the first MaxQuery
 	// characters and, if there are too many words, the rarest ones. If Search ignores part of the
 	// text, Found.Note says so.
@@ -22,7 +22,7 @@ type Query struct {
 	Page         string  // restricts the search to the page with this URL, absolute or an identity. If empty, all pages.
 	Skip         int     // number of best hits to skip
 	Limit        int     // maximum number of hits. If zero, 10.
-	MinRelevance float64 // minimum relevance
+	MinRelevance float64 // minimum Relevance of a hit
 	// PerPage is the maximum number of hits per page. If zero, 3. If Page is set, PerPage is
 	// ignored.
 	PerPage int
@@ -33,7 +33,7 @@ const MaxQuery = 4000
 
 // Found is the result of a [Query].
 type Found struct {
-	Hits []Hit // best first
+	Hits []Hit // hits, best first
 	// Total is the number of hits regardless of Skip and Limit. Search ranks only the best 300
 	// passages that contain words of the query, or up to 500 if 300 give fewer than ten hits.
 	Total int

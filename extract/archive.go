@@ -14,14 +14,14 @@ type evidence uint8
 
 const (
 	noList   evidence = iota
-	pageOf            // the address has a page number: it is a later page of a list or of an article
-	likeList          // the address or the body looks like a list, unless the content contradicts it
+	pageOf            // the URL has a page number: the page is a later page of a list or an article
+	likeList          // the URL or the body looks like that of a list, but the content may contradict this
 	isList            // the program that generated the page marks it as a list
 )
 
-// Addresses that programs use for lists by tag, category, author and date, for search results, and
-// for later pages of lists. In an address with a date, no segment before the date has the form of a
-// title.
+// URLs that content management systems use for lists by tag, category, author and date, for search
+// results, and for later pages of lists. In a URL with a date, no segment before the date has the
+// form of a title.
 var (
 	listPath = regexp.MustCompile(`(?i)/(?:tags?|category|categories|authors?)(?:/[^/]+)?$|/(?:search|archives?)$|^/search(?:/[^/]+){0,2}$|/taxonomy/term/[^/]+$|/(?:special|category):|` +
 		`^(?:/[^-/]*(?:-[^-/]*)?)*/(?:19[789]\d|20\d\d)/(?:0?[1-9]|1[0-2])(?:/(?:0?[1-9]|[12]\d|3[01]))?$|/(?:blog|news|posts|archives?|date)/(?:19[789]\d|20\d\d)$`)
@@ -30,8 +30,7 @@ var (
 	pageQuery = regexp.MustCompile(`[?&](?:paged|page)=0*[1-9]\d{0,4}(?:&|$)`)
 )
 
-// listEvidence evaluates the body classes that programs set and the addresses that they use for
-// lists.
+// listEvidence evaluates the body classes and URLs that content management systems use for lists.
 func listEvidence(body *html.Node, u *url.URL) evidence {
 	seen := bodyEvidence(body)
 	where := strings.TrimSuffix(u.Path, "/")

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// bylineLabels are the labels before an author's name, in lower case, longer ones first.
+// bylineLabels are the labels before an author's name, in lower case.
 var bylineLabels = []string{
 	"article written by", "written by", "posted by", "published by", "authored by", "created by", "contributed by", "submitted by", "words by", "text by", "story by", "article by", "post by", "reported by", "by",
 	"authors", "author", "about the author", "verfasst von", "geschrieben von", "veröffentlicht von", "von", "autoren", "autorin", "autor", "écrit par", "rédigé par", "publié par", "par", "auteurs", "auteur", //nolint:misspell // German, French

@@ -52,12 +52,12 @@ type unit struct {
 	at, end               int32 // range of boxes
 	words, links, anchors int32
 	shape
-	before    int32 // number of words in the units before it
-	heading   int32 // index of the last heading before it; -1 = none
+	before    int32 // number of words in the units before this one
+	heading   int32 // index of the last heading before this unit; -1 = none
 	announces bool  // the unit is a heading that announces texts elsewhere
-	level     uint8 // rank of the heading. If zero, it is not a heading.
+	level     uint8 // rank of the heading. If zero, the unit is not a heading.
 	kept      bool  // whether the rules keep the unit
-	shows     bool  // the form is not significant: code, a figure, a footnote, or a text that was nested too deeply
+	shows     bool  // the form of the unit is no evidence: code, a figure, a footnote, or a text that was nested too deeply
 	score     int32
 	alike     *alike
 }
@@ -74,12 +74,12 @@ type area struct {
 	inner                            int32 // number of child boxes
 	depth                            uint16
 	near                             [markCount]uint8 // distance to the nearest enclosing element with each mark
-	fixed                            bool             // a rule whose reason is certain leaves it out
-	note                             bool             // part of a footnote
+	fixed                            bool             // a rule whose reason is certain leaves the subtree out
+	note                             bool             // the subtree is part of a footnote
 	whole                            bool             // the subtree is a single unit
-	out                              bool             // the rules leave it out
+	out                              bool             // the rules leave the subtree out
 	why                              string           // reason of the outermost box that the rules leave out
-	away                             int32            // number of boxes outside of the root that contain it, including itself
+	away                             int32            // number of boxes outside of the root that contain the subtree, including its own box
 }
 
 const far = 9 // distance of an absent mark
@@ -328,7 +328,7 @@ func (l *located) text(u *unit) string {
 	return folded(string(b))
 }
 
-// smooth moves the score of each unit towards the mean score of the units of its form.
+// smooth moves the score of each unit toward the mean score of the units that are alike.
 func (k *classifier) smooth() {
 	for i := range k.units {
 		u := &k.units[i]

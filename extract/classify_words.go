@@ -49,7 +49,7 @@ var markNames = [markCount]string{
 	"a class for media", "a class for cards", "a class for titles", "a class for hidden elements", "a class for products",
 }
 
-// markWords are the words in class names and ids of each group.
+// markWords maps each group to its words in class names and ids.
 var markWords = map[int]string{
 	wordContent: "content article articlebody body entry post story text main blog hentry prose markdown richtext rte copy description detail",
 	wordNav:     "nav navigation navbar menu breadcrumb breadcrumbs crumbs pager pagination paging toc submenu topbar links tabs prev previous next index",

@@ -343,7 +343,7 @@ func (c *coder) numbersLines(of []number) int {
 	return count
 }
 
-// isNumberPlace reports whether an element is typical for a line number: it is a cell, refers to
+// isNumberPlace reports whether an element is typical of a line number: it is a cell, refers to
 // its line, or has a matching name.
 func isNumberPlace(n *html.Node) bool {
 	return n.DataAtom == atom.Td || hasAttr(n, "href") || hasAttr(n, "data-line-number") || hasAttr(n, "data-line") ||

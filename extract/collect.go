@@ -13,13 +13,13 @@ import (
 type box struct {
 	n           *html.Node
 	parent, end int32
-	words       int32 // in the subtree
-	links       int32 // words inside links
-	own         int32 // words outside of inner boxes
+	words       int32 // number of words in the subtree
+	links       int32 // number of words inside links
+	own         int32 // number of words outside of inner boxes
 	ownLinks    int32
 	anchors     int32 // number of links in the subtree
 	ownAnchors  int32
-	prose       int32     // words of paragraphs in the subtree, without links
+	prose       int32     // number of words in paragraphs of the subtree, without links
 	shape                 // characters of the text outside of inner boxes
 	ownSign     uint64    // signature of the text outside of inner boxes; equal for equal texts
 	sign        uint64    // signature of the text in the subtree
@@ -54,7 +54,7 @@ type collected struct {
 	base      *html.Node
 	title     string       // text of the title element
 	titleNode *html.Node   // the heading that is the page's title; set by meta
-	heads     []*html.Node // meta and link elements of the head
+	heads     []*html.Node // meta and link elements, including those in the body
 	jsons     []*html.Node // JSON-LD scripts, and meta elements with the same content
 	passwords []*html.Node // the first password fields
 	wants     bool         // an element asks readers to enable scripts

@@ -29,10 +29,10 @@ type claim struct {
 	source string
 }
 
-// dates sets the dates of publication and of the last change. Declared dates take precedence over
-// dates shown near the title. If the declared date equals the date of the last change, and the page
-// shows a clearly earlier date, dates uses the shown date. It never uses the date of a change as
-// the date of publication.
+// dates sets the publication date and the modification date. Declared dates take precedence over
+// dates shown near the title. If the declared publication date equals the modification date, and
+// the page shows a clearly earlier date, dates uses the shown date. It never uses a modification
+// date as the publication date.
 func (m *meta) dates() {
 	declared, modified := m.declaredDate("datePublished", publishedNames, true), m.declaredDate("dateModified", modifiedNames, false)
 	published, changed := m.visibleDates()
@@ -45,8 +45,8 @@ func (m *meta) dates() {
 	}
 	switch {
 	case declared.IsZero(),
-		// If the declared date equals the date of the last change, and the page shows an earlier
-		// day, the declared date is the time of a build of the site.
+		// If the declared date equals the modification date, and the page shows an earlier day, the
+		// declared date is the time at which the site was built.
 		sameDay(declared.Time, modified.Time) && isBefore(published, declared),
 		// In the site's time zone, the declared time is on a different day than in UTC.
 		!onDay(declared, published) && inUTC(declared.Date()).Equal(inUTC(published.Date())):
@@ -131,7 +131,7 @@ func (m *meta) namedTime(name string) time.Time {
 	return time.Time{}
 }
 
-// urlDate returns the day in the address, in the forms that blogs and newspapers use:
+// urlDate returns the day in the page's URL, in the forms that blogs and newspapers use:
 // /2006/01/02/name and /2006/jan/02/name.
 func (m *meta) urlDate() claim {
 	parts := strings.Split(strings.Trim(m.url.Path, "/"), "/")

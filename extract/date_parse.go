@@ -35,7 +35,7 @@ func parseTime(s string) (time.Time, bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// plausibleYear reports whether a year may be the date of a web page, and not a placeholder.
+// plausibleYear reports whether a year may be that of a web page, and not a placeholder.
 func plausibleYear(y int) bool { return y >= 1980 && y < 2200 }
 
 // foundDate is a date in a text: the day at 00:00 UTC, and the offsets of the date.

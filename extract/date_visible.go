@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// labelRole returns the role of a date after the words of a label. The last matching word decides.
+// labelRole returns the role of a date from the label before it. The last matching word decides.
 // After a word such as "until", the date is the beginning or the end of a period.
 func labelRole(s string) role {
 	as, at := plainDate, -1
@@ -105,7 +105,7 @@ type visibleDate struct {
 	source string
 }
 
-// visibleDates returns the dates of publication and of the last change that the page shows near its
+// visibleDates returns the publication date and the modification date that the page shows near its
 // title.
 func (m *meta) visibleDates() (published, changed claim) {
 	var found [otherDate + 1]claim
@@ -223,7 +223,7 @@ func timeElement(n *html.Node) *html.Node {
 }
 
 // loneDates returns dates in elements of their own, anywhere after the title: labeled is the page's
-// only date with a label of publication, and lone is its only date.
+// only date with a publication label, and lone is its only date.
 func (m *meta) loneDates() (labeled, lone claim) {
 	top, tries := m.topNode(), 0
 	var days [2]map[time.Time]bool

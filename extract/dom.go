@@ -105,7 +105,7 @@ func inControlText(n *html.Node) bool {
 	return false
 }
 
-// within reports whether one of the nearest steps ancestors has one of the given tags.
+// within reports whether one of the ancestors, up to steps levels above n, has one of the given tags.
 func within(n *html.Node, steps int, of ...atom.Atom) bool {
 	for p := n.Parent; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
 		for _, a := range of {

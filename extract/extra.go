@@ -28,9 +28,9 @@ type Extra struct {
 	Prefix string
 	// Forms reports whether Make is also called for documents with forms in their content.
 	Forms bool
-	// Prepare changes a tree that contains attributes with Prefix, before the extraction reads it.
-	// Elements that it removes appear in no field of the page. If nil, nothing changes. It may be called
-	// concurrently.
+	// Prepare changes a tree that contains attributes with Prefix, before the extraction reads the
+	// tree. Elements that Prepare removes appear in no field of the page. If Prepare is nil, nothing
+	// changes. Prepare may be called concurrently.
 	Prepare func(tree *html.Node)
 	// Make returns valid JSON, or nil for no value. It neither changes nor retains the document,
 	// and may be called concurrently. If it returns an error, the page has no value, and
@@ -77,7 +77,8 @@ func extras(of map[string]Extra) []extra {
 	return list
 }
 
-// prepare reports which extras apply to a tree because of its attributes, and calls their Prepare.
+// prepare reports, for each extra, whether the tree has attributes with its Prefix. If so, it calls
+// Prepare.
 func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
 	if r == nil || len(r.extras) == 0 {
 		return nil

@@ -24,9 +24,9 @@ type Options struct {
 	// Base is the absolute URL of the site. Page URLs that are paths are resolved against it. If
 	// empty, page URLs must be absolute.
 	Base string
-	// Rules correct the extraction on the site of the page. They may be nil.
+	// Rules correct the extraction of the site's pages. They may be nil.
 	Rules *Rules
-	// MaxBytes is the maximum size of a document in bytes. If zero, 50 MB.
+	// MaxBytes is the maximum size of a document in bytes. If zero, 50 MiB.
 	MaxBytes int
 	// MaxNodes is the maximum number of tags of a document. If zero, 5,000,000.
 	MaxNodes int

@@ -15,8 +15,7 @@ var generators = map[millrace.PageKind]string{
 	millrace.Forum:         "discourse phpbb vbulletin xenforo flarum nodebb mybb smf invision",
 }
 
-// guessKind returns the kind that the page declares by its metadata, its generator or its
-// address, or "".
+// guessKind returns the kind that the page declares by its metadata, its generator or its URL, or "".
 func (m *meta) guessKind() millrace.PageKind {
 	for i := range m.ldObjects {
 		t := &m.ldObjects[i]
@@ -130,7 +129,7 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 	if m.list == isList {
 		return millrace.Archive, "declared"
 	}
-	index := false // index page of a blog or of news
+	index := false // index page of a blog or a news section
 	if name := path.Base(strings.ToLower(m.url.Path)); m.list == noList && (m.guess == "" || m.guess == millrace.Article) {
 		index = name == "blog" || name == "news"
 	}

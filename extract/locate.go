@@ -137,7 +137,7 @@ func sibling(n *html.Node, next bool) *html.Node {
 	return nil
 }
 
-// isContainer reports whether an element groups other elements and is not a text block.
+// isContainer reports whether an element may group other elements.
 func isContainer(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.Section, atom.Article, atom.Main, atom.Td, atom.Center, atom.Table, atom.Tbody, atom.Tr, atom.Ul, atom.Ol,

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// meta reads all fields except the content.
+// meta reads all fields of a page except its content.
 type meta struct {
 	c         *collected
 	url       *url.URL // URL of the page
@@ -27,7 +27,7 @@ type meta struct {
 	// foreign reports whether the articles in the JSON-LD are other pages; see ownObjects.
 	foreign  bool
 	list     evidence          // evidence that the page is only a list of other pages
-	guess    millrace.PageKind // kind that the page declares, determined before the content
+	guess    millrace.PageKind // kind that the page declares, determined before the content is located
 	lines    []nearLine        // lines around the title, or nil if not gathered yet
 	top      *html.Node        // see topNode
 	topKnown bool
@@ -83,8 +83,8 @@ func (m *meta) read() {
 }
 
 // ownObjects moves the article that is the page itself to the front, if the page declares several;
-// the other articles are pages that it links to. If the page declares many articles and is none of
-// them, they describe a list.
+// the other articles are pages that it links to. If the page declares more than three articles and
+// is none of them, the articles belong to a list, and ownObjects sets m.foreign.
 func (m *meta) ownObjects() []ldObject {
 	articles := 0
 	for articles < len(m.ldObjects) && rank(&m.ldObjects[articles]) == 0 {
@@ -123,8 +123,8 @@ func rank(t *ldObject) int {
 	return 3
 }
 
-// first returns the first value found in the given sources: "meta NAME", or "json-ld KEY" of an
-// object about the page.
+// first returns the first value found in the given sources, or "", and records the source. A source
+// is "meta NAME", or "json-ld KEY" of an object about the page.
 func (m *meta) first(field string, places ...string) string {
 	for _, p := range places {
 		kind, key, _ := strings.Cut(p, " ")

@@ -12,7 +12,7 @@ import (
 // nearLine is one line of text near the page's title.
 type nearLine struct {
 	text  string
-	block *html.Node // element whose text the line is
+	block *html.Node // block element that contains the line
 	parts []nearPart
 	at    int // number of lines after the title; negative = before it
 }
@@ -215,7 +215,7 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 	return false
 }
 
-// isHere reports whether an address is that of the page itself.
+// isHere reports whether an absolute URL is that of the page itself.
 func (m *meta) isHere(abs string) bool { return abs == m.url.String() || abs == m.res.Canonical }
 
 // isTeaser reports whether an element has a heading that links to another page. A heading of a few

@@ -101,7 +101,7 @@ func (m *meta) parent(way []crumb) string {
 	return ""
 }
 
-// resolve returns the URL of a reference, or nil if the reference is not to a page.
+// resolve returns the URL of a reference without its fragment, or nil if the reference is invalid.
 func (m *meta) resolve(ref string) *url.URL {
 	ref, _, _ = strings.Cut(ref, "#")
 	abs, err := canon.Resolve(m.base, ref)
@@ -116,7 +116,7 @@ func (m *meta) resolve(ref string) *url.URL {
 }
 
 // related returns the texts of the links whose rel attribute assigns the page to a tag or a
-// category. A cloud of all tags is ignored.
+// category. If there are more than 20, they are a cloud of all tags, and related returns nil.
 func (m *meta) related(as string) []string {
 	var out []string
 	for _, a := range m.c.tags {

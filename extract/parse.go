@@ -63,7 +63,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// scanTags returns an upper bound of the number of tags of a document, and the maximum number of
+// scanTags returns an upper bound on the number of tags of a document, and the maximum number of
 // formatting tags that are open at the same time. It searches only for "<", so it is fast. It also
 // closes text-only elements that are still open at the end of a noscript, such as the iframe of a
 // tracker. Otherwise, without scripts, the rest of the page would be their text.

@@ -78,7 +78,8 @@ func (l *located) keepAll() {
 	}
 }
 
-// droppedWords returns the number of words of a box without those that rules keep inside.
+// droppedWords returns the number of words of a box. If inside is set, it does not count the words
+// that rules keep.
 func (l *located) droppedWords(at int32, inside bool) int32 {
 	boxes := l.c.boxes
 	words := boxes[at].words

@@ -64,7 +64,7 @@ type hasTest struct {
 	child bool // the match must be a child, not any descendant
 }
 
-// add parses a group of selectors. Each of them completes the rule.
+// add parses a group of selectors. An element that matches one of them matches the rule.
 func (s *selection) add(text string, rule int) error {
 	if len(text) > maxSelector {
 		return fmt.Errorf("the selector is longer than %d bytes", maxSelector)
@@ -194,7 +194,7 @@ func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '\\' || c >= 0x80
 }
 
-// name moves to the end of a name, which may contain escapes.
+// name advances past a name, which may contain escapes.
 func (p *selectorParser) name() {
 	for p.at < len(p.text) && isNameByte(p.text[p.at]) {
 		if p.text[p.at] == '\\' {
@@ -214,7 +214,7 @@ func (p *selectorParser) name() {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// bracketed moves past the bracket that closes the current one.
+// bracketed advances past the bracket that closes the current one.
 func (p *selectorParser) bracketed(end byte) error {
 	quote := byte(0)
 	for depth, open := 0, p.text[p.at]; p.at < len(p.text); p.at++ {

@@ -15,7 +15,7 @@ import (
 const (
 	maxMedia      = 20
 	maxChapters   = 500
-	maxTranscript = 1 << 20 // bytes of a transcript
+	maxTranscript = 1 << 20 // maximum size of a transcript in bytes
 )
 
 // recording is the JSON-LD of a video or an audio recording.
@@ -235,7 +235,7 @@ func (m *meta) complete(b *millrace.Block, r *recording) {
 	}
 }
 
-// address returns the URL of an image, which may be a string or an object.
+// address returns the first URL in a property, whose values are strings or objects, or "".
 func (r *recording) address(key string) string {
 	for _, v := range list(r.values[key]) {
 		switch v := v.(type) {

@@ -19,8 +19,8 @@ const (
 )
 
 // product returns the facts about the page's product that its text lacks, because shops often show
-// them only by scripts. The description becomes a text. The other facts become definitions, with
-// the names of schema.org as terms.
+// them only by scripts. The description becomes a text block. The other facts become definitions,
+// with the names of schema.org as terms.
 func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	t := m.ownProduct()
 	if t == nil {

@@ -53,7 +53,7 @@ type streamed struct {
 }
 
 type move struct {
-	place, part string // ids
+	place, part string // ids of the template and of the streamed element
 	replaces    bool   // whether the placeholder content is replaced, too
 }
 

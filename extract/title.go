@@ -126,7 +126,7 @@ func (m *meta) siteName() string {
 	return ""
 }
 
-// thingName returns the first name of a JSON-LD object of one of the types.
+// thingName returns the name of the first JSON-LD object that has one of the types and a name, or "".
 func (m *meta) thingName(types ...string) string {
 	for i := range m.ldObjects {
 		if name := m.ldObjects[i].text("name"); name != "" && m.ldObjects[i].is(types...) {

@@ -104,7 +104,7 @@ func (w *walker) imageURL(n, img *html.Node) string {
 	return ""
 }
 
-// isImageName reports whether a value ends like the address of an image file.
+// isImageName reports whether a value ends like the URL of an image file.
 func isImageName(v string) bool {
 	v, _, _ = strings.Cut(v, "?")
 	if len(v) < 5 || len(v) > 2000 || strings.ContainsAny(v, " {<") || !strings.Contains(v, "/") {

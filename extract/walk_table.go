@@ -14,8 +14,8 @@ import (
 // cell to the same number.
 const maxColumns = 1000
 
-// rowsOf yields the rows of a table without those of inner tables. The rows of the foot come last,
-// although HTML 4 required the foot before the body.
+// rowsOf yields the rows of a table without those of inner tables. The rows of tfoot come last,
+// although HTML 4 required tfoot before tbody.
 func rowsOf(n *html.Node) func(func(*html.Node) bool) {
 	return func(yield func(*html.Node) bool) {
 		var foot *html.Node
@@ -53,7 +53,7 @@ func yieldRows(n *html.Node, yield func(*html.Node) bool) bool {
 }
 
 // isLayoutTable reports whether a table is used only for layout. A table with a header, a caption
-// or a role contains data.
+// or the role of a table contains data.
 func isLayoutTable(n *html.Node) bool {
 	switch attr(n, "role") {
 	case "presentation", "none":
@@ -199,7 +199,7 @@ func (w *walker) table(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// cellSpan returns the span of a cell, at most most. For 1 and invalid values, it returns 0.
+// cellSpan returns the span of a cell, limited to most. For 1 and invalid values, it returns 0.
 func cellSpan(n *html.Node, key string, most int) int {
 	s := attr(n, key)
 	if s == "" {

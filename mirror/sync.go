@@ -30,7 +30,7 @@ type Options struct {
 
 // Progress is the progress of a run.
 type Progress struct {
-	Found int // pages that the source has named so far
+	Found int // number of pages that the source has named so far
 	Done  int // number of named pages that are finished
 }
 

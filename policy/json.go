@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// MaxSize is the maximum size of a JSON document in bytes.
+// MaxSize is the maximum size in bytes of a JSON document that [ReadTCT] and [ReadARC] accept.
 const MaxSize = 1 << 20
 
 var limits = jsonio.Limits{Size: MaxSize}

@@ -36,7 +36,7 @@ func Statements(docs []protocol.Terms) []Statement {
 	return out
 }
 
-// Requirements returns the names of the requirements for use of the content.
+// Requirements returns the names of the requirements that are set in r.
 func Requirements(r millrace.Requirements) (names []string) {
 	for _, asked := range []struct {
 		yes  bool

@@ -157,7 +157,7 @@ func (f *Forest) Explain(x []int16) []int32 {
 // Probe replaces the forest of one extraction and observes its samples. A training program
 // uses it.
 type Probe struct {
-	Forest *Forest // may be nil
+	Forest *Forest // if nil, the extraction uses no forest
 	// Seen receives each sample: the text, its features, and whether the text was content before the
 	// forest corrected the result. It must not retain the features.
 	Seen func(text string, x []int16, kept bool)

@@ -25,11 +25,11 @@ var (
 	errToken = millrace.Coded("xml-size", errors.New("tag or text is too long"))
 )
 
-// counter counts read bytes and records the error.
+// counter counts the bytes that it reads, and records an error.
 type counter struct {
 	r   io.Reader
 	n   int64
-	err error // never io.EOF
+	err error // first error other than io.EOF
 }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -47,7 +47,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // input reads the bytes of a list without gzip, up to the limits.
 type input struct {
 	raw   counter
-	r     io.Reader // raw, without compression
+	r     io.Reader // decompressed bytes of raw
 	gzip  bool
 	max   int64
 	n     int64

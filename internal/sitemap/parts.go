@@ -51,7 +51,7 @@ func Parts(v millrace.View, proto string, i, shards int, head string, in ...Name
 	return p
 }
 
-// Index returns the index of the sitemaps of a site.
+// Index returns the index of a site's sitemaps.
 func Index(site millrace.Site, shards int) *millrace.Parts {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	b := begin("sitemapindex", "", nil)

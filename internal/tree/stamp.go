@@ -23,14 +23,14 @@ func StampOf(info fs.FileInfo, now time.Time) (Stamp, bool) {
 	return Stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= Racy
 }
 
-// Changed returns the time of the last change of a file's state.
+// Changed returns the time at which a file's state last changed.
 func Changed(info fs.FileInfo) time.Time {
 	changed, _ := status(info)
 	return changed
 }
 
-// Version returns the validator of a file's state, with rules as its prefix; "" if the file may
-// still change without a change of the validator.
+// Version returns the validator of a file's state, with rules as its prefix, or "" if the file may
+// still change without a change to the validator.
 func Version(rules string, info fs.FileInfo, now time.Time) string {
 	s, sure := StampOf(info, now)
 	if !sure {

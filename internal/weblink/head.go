@@ -26,8 +26,8 @@ type Head struct {
 
 // Meta is one meta element.
 type Meta struct {
-	Name    string // its name, or its property, in lower case
-	Content string
+	Name    string // name attribute, or else the property attribute, in lower case
+	Content string // content attribute
 }
 
 // IsHTML reports whether a header declares HTML or XHTML.
@@ -94,7 +94,7 @@ func attributes(z *html.Tokenizer, more bool) map[string]string {
 	return a
 }
 
-// resolve returns the URL of a base element; without a valid href, it is the document's own URL.
+// resolve returns the URL of a base element, or the document's own URL if href is invalid.
 func resolve(at *url.URL, href string) *url.URL {
 	abs, err := canon.Resolve(at, href)
 	if err != nil {

@@ -24,8 +24,8 @@ func (l Link) Is(rel, typ string) bool {
 	return slices.Contains(l.Rel, rel) && (typ == "" || l.Type == typ)
 }
 
-// newLink returns a link from the parameters of a field, or the attributes of an
-// element, which have the same names.
+// newLink returns a link from the parameters of a field, or the attributes of an element, which have
+// the same names. It reports false if the target is invalid.
 func newLink(base *url.URL, target string, params map[string]string) (Link, bool) {
 	u, err := canon.Resolve(base, target)
 	if err != nil {
