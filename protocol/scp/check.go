@@ -14,8 +14,8 @@ import (
 // contain no keyword are treated as a MUST.
 //
 // A rule checks only data that the rules it depends on accepted, so one fault causes one finding: a
-// file that cannot be decompressed has no finding about its checksum. The rules read only the few
-// smallest files; see siteContext.
+// file that cannot be decompressed has no finding about its checksum. The rules read one snapshot
+// and at most two deltas; see siteContext.choose.
 //
 // The following requirements have no rule:
 //

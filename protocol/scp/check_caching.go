@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// maxAge returns the max-age of a response in seconds, or -1 if it has none.
+// maxAge returns the max-age of a response in seconds, or -1 if it is absent or invalid.
 func maxAge(r *check.Response) int {
 	if n, err := strconv.Atoi(kit.Directives(r)["max-age"]); err == nil {
 		return n
@@ -24,7 +24,8 @@ func checkPublic(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	return d != nil
 }
 
-// interval returns an update frequency in seconds. A month is counted as four weeks.
+// interval returns the length of an update interval in seconds, or 0 if the frequency is unknown. A
+// month is counted as four weeks.
 func interval(frequency string) int {
 	switch frequency {
 	case hourly:

@@ -27,7 +27,7 @@ type siteContext struct {
 	here   *check.Response
 	list   *seenSitemap // the sitemap with the SCP elements
 	refs   []*reference
-	files  []*seenFile // files to examine, the snapshot first
+	files  []*seenFile // files to examine, the codings of the snapshot first
 }
 
 // seenSitemap is a sitemap with SCP elements.
@@ -118,7 +118,7 @@ func (s *siteContext) findSitemap(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", cmp.Or(why, "no sitemap of the site has SCP elements"), check.ErrAbsent)
 }
 
-// entries parses the sitemap as a sitemap and returns its child sitemaps.
+// entries parses the sitemap and returns its child sitemaps. It stores a parse error in l.err.
 func (l *seenSitemap) entries() (children []string) {
 	base, err := url.Parse(l.resp.URL)
 	if err != nil {
@@ -137,7 +137,7 @@ func (l *seenSitemap) entries() (children []string) {
 	return children
 }
 
-// references returns the collections that the sitemap lists.
+// references returns the snapshots and deltas that the sitemap lists.
 func (l *seenSitemap) references() (out []*reference) {
 	base, err := url.Parse(l.resp.URL)
 	if err != nil {
@@ -170,8 +170,8 @@ func (l *seenSitemap) references() (out []*reference) {
 // maxChosen is the maximum number of deltas to examine.
 const maxChosen = 2
 
-// choose returns the collections to examine: the smallest snapshot of a section, preferably one
-// with deltas, in all its codings, and the newest deltas of that section.
+// choose returns the collections to examine: the smallest snapshot, preferably of a section with
+// deltas, in all its codings, and the newest deltas of that section.
 func (s *siteContext) choose() (out []*reference) {
 	size := func(r *reference) int64 {
 		if r.size < 0 {
@@ -219,7 +219,7 @@ func (s *siteContext) choose() (out []*reference) {
 	return append(out, deltas[:min(len(deltas), maxChosen)]...)
 }
 
-// unchanged fetches the sitemap again, and reports whether r is unchanged. If r has changed, a
+// unchanged fetches the sitemap again, and reports whether r is the same in it. If r has changed, a
 // mismatch between the sitemap and the file is not a violation.
 func (s *siteContext) unchanged(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {

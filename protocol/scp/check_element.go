@@ -14,8 +14,8 @@ type seenElement struct {
 	space  string
 	parent string            // name of the parent element
 	attr   map[string]string // attributes without a namespace
-	other  []string          // names of attributes with a namespace
-	text   string            // limited to 1 kB
+	other  []string          // names of attributes with a namespace, except those of XML Schema instances
+	text   string            // limited to about 2 kB
 	filled bool              // whether the element has child elements
 	line   int
 }
@@ -37,7 +37,7 @@ func (e *seenElement) attributes() []string {
 }
 
 // walk returns the elements of a sitemap whose namespace looks like that of SCP, even if it is
-// misspelled. It stops at the first XML error.
+// misspelled. It stops at the first XML error, below 32 levels, and after maxElements elements.
 func walk(body []byte) (out []*seenElement) {
 	in := io.Reader(bytes.NewReader(body))
 	if codingOf(body[:min(4, len(body))]) == "gzip" {

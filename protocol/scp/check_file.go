@@ -17,7 +17,7 @@ import (
 
 // Limits that allow sites of any size to be checked.
 const (
-	maxExamined = 32 << 20  // maximum size of a snapshot that is preferred because it has deltas
+	maxExamined = 32 << 20  // maximum size in bytes of a snapshot that is preferred because its section has deltas
 	maxDecoded  = 128 << 20 // maximum decoded size of a file in bytes
 	maxNotes    = 50        // maximum number of findings per rule and file
 	maxPublic   = 1000      // maximum number of pages to sample from
@@ -39,8 +39,8 @@ func (f *seenFile) ok() bool {
 	return f.err == nil && f.resp.Status == http.StatusOK && f.resp.CutErr == nil
 }
 
-// content is the content of a file, which all rules share. Files with equal content in several
-// codings share it.
+// content is the result of examining a file, which all rules share. If two codings of a collection
+// decode to the same bytes, the second gets a copy of the result.
 type content struct {
 	coding   string // coding according to the first bytes of the file
 	sum      [sha256.Size]byte
@@ -48,7 +48,7 @@ type content struct {
 	about    map[string]bool // rules that apply to the file
 	complete bool            // whether the file was read to its end
 	limited  error           // why reading stopped, if the file is not the cause
-	lines    int             // number of lines after the first
+	lines    int             // number of lines after the metadata line
 	meta     Metadata        // absent and invalid values are zero
 	checksum string          // CheckResult.Checksum, or "" if not verified
 
@@ -84,7 +84,7 @@ func (s *siteContext) fetch(ctx context.Context, r *reference) (*seenFile, error
 	return f, nil
 }
 
-// study examines the files in the order of their collections, oldest first.
+// study examines the readable files, in the order of their generation times.
 func (s *siteContext) study(ctx context.Context) {
 	var order []*seenFile
 	for _, f := range s.files {
@@ -99,7 +99,7 @@ func (s *siteContext) study(ctx context.Context) {
 		f.content = b.content
 		for _, g := range order[:i] {
 			if g.ref.group() == f.ref.group() && g.sum == f.sum && g.coding != f.coding {
-				same := *g.content // report its notes only once
+				same := *g.content // report the notes only once
 				same.coding, same.notes, same.complete, same.limited = f.coding, nil, f.complete, f.limited
 				for _, n := range b.notes {
 					if n.rule == "format/compression" {
@@ -112,15 +112,16 @@ func (s *siteContext) study(ctx context.Context) {
 	}
 }
 
-// examination is the examination of one file.
+// examination applies the rules to the bytes of one file.
 type examination struct {
 	*siteContext
 	*content
 	file   *seenFile
-	before []*seenFile // files of older collections
+	before []*seenFile // files examined earlier
 }
 
-// notFetched returns why a file could not be fetched, or nil if the file itself is the cause.
+// notFetched returns the error of a fetch that says nothing about the file, such as a limit of the
+// checker. If the file was fetched, or is the cause of the error, it returns nil.
 func (f *seenFile) notFetched() error {
 	if err := f.err; check.IsInconclusive(err) {
 		return err

@@ -63,7 +63,7 @@ func asDeclared(f func(c *seenFile) (is, declared string)) siteCheck {
 	})
 }
 
-// instantText returns a time in whole seconds, in the format of sitemaps.
+// instantText returns a time in whole seconds, in the format of sitemaps, or "" for the zero time.
 func instantText(t time.Time) string {
 	if t.IsZero() {
 		return ""

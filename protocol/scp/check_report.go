@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// FileReport is the result of verifying a file.
+// FileReport is the result of verifying an SCP file.
 type FileReport struct {
 	File     string        `json:"file"`
 	ID       string        `json:"id"`      // ID of the collection
@@ -24,7 +24,7 @@ type FileReport struct {
 	Type     string        `json:"type"`    // snapshot or delta
 	Pages    int           `json:"pages"`
 	Skipped  int           `json:"skipped"`  // number of rejected pages
-	Checksum string        `json:"checksum"` // how the checksum was computed; "" if the file was rejected before that
+	Checksum string        `json:"checksum"` // see CheckResult.Checksum; "" if the file was rejected before the comparison
 	Error    string        `json:"error"`
 	Code     string        `json:"code,omitempty"`
 	Refused  []RefusedPage `json:"refused,omitempty"` // rejected pages, at most 1000
@@ -112,7 +112,7 @@ var checksums = map[string]string{
 	"bad":        "checksum does not match",
 }
 
-// Inspection contains statistics of a file.
+// Inspection contains statistics about a file.
 type Inspection struct {
 	FileReport
 	Generated  time.Time      `json:"generated,omitzero"`         // time when the collection was generated
@@ -181,7 +181,7 @@ func (r *Inspection) count(ctx context.Context, f *File) error {
 	return nil
 }
 
-// firstSegment returns "/" and the first path segment of a URL.
+// firstSegment returns the first path segment of a URL, with its leading "/".
 func firstSegment(u string) string {
 	_, rest, _ := strings.Cut(u, "://")
 	i := strings.IndexByte(rest, '/')

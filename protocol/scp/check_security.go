@@ -9,7 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// checkHTTPS checks all URLs in the sitemap, including those that were not fetched.
+// checkHTTPS checks the URLs of all collections in the sitemap, including those that were not
+// fetched, and the redirects of fetched files.
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, r := range s.refs {

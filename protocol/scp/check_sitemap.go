@@ -11,8 +11,9 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// onElements returns a check that runs f on the named elements. f returns the fault, and reports
-// whether the rule applies to the element.
+// onElements returns a check that runs f on the elements with the given names, or on all if there
+// are no names. f returns a description of the fault, or "", and reports whether the rule applies
+// to the element.
 func onElements(want string, f func(s *siteContext, e *seenElement) (got string, about bool), names ...string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
@@ -176,8 +177,8 @@ func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	return fmt.Sprintf("section %q has no scp:collection", name), true
 }
 
-// onReferences returns a check that runs f on the collections in the sitemap. f returns the fault,
-// and reports whether the rule applies to the collection.
+// onReferences returns a check that runs f on the collections in the sitemap. f returns a
+// description of the fault, or "", and reports whether the rule applies to the collection.
 func onReferences(want string, f func(s *siteContext, r *reference) (got string, about bool)) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false

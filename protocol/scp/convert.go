@@ -30,8 +30,8 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return "1", nil
 }
 
-// pageOf returns the line of a page of a View. It returns nil for archives, user-generated content,
-// pages on another origin, pages without a valid URL, and lines above the limit.
+// pageOf converts a page of a View to its line. It returns nil for archives, forum pages, pages on
+// another origin, pages without a valid URL, and pages whose line would exceed the limit.
 func pageOf(site millrace.Site, p *millrace.Page) *page {
 	if p.Kind == millrace.Archive || p.Kind == millrace.Forum {
 		return nil
@@ -85,7 +85,7 @@ func (w *page) page() *millrace.Page {
 	}
 }
 
-// size returns a lower bound of the length of the line. The length is at most six times as large,
+// size returns a lower bound of the line's length. The line is at most about six times as long,
 // because JSON encodes a byte in at most six bytes.
 func (w *page) size() int {
 	n := len(w.URL) + len(w.Title) + len(w.Description) + len(w.Author) + len(w.Schema)
@@ -120,7 +120,8 @@ func (w *page) size() int {
 	return n
 }
 
-// languageOf returns the first valid language tag, with corrected case.
+// languageOf returns the first tag that is valid or becomes valid when the case of the language and
+// underscores are corrected. If there is no such tag, it returns "und".
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {

@@ -18,7 +18,7 @@ func contentOf(blocks []millrace.Block) []block {
 }
 
 // appendContent appends the content blocks of a block, or none if the block is empty. Converting
-// them back and forth again does not change them.
+// the result to blocks and back does not change it.
 func appendContent(out []block, b *millrace.Block) []block {
 	switch b.Type {
 	case millrace.HeadingBlock:
@@ -80,8 +80,8 @@ func text(out []block, s string) []block {
 	return append(out, block{Type: textBlock, Text: s})
 }
 
-// list converts each item to plain text. The blocks inside an item follow on separate lines, with
-// markers for nested lists.
+// list appends a list block whose items are plain text. The text of blocks inside an item follows
+// on separate lines, with markers for nested lists.
 func list(out []block, b *millrace.Block) []block {
 	l := block{Type: listBlock, Ordered: b.Ordered && b.Type == millrace.ListBlock}
 	hasText := false
@@ -116,7 +116,7 @@ func checkbox(done bool) string {
 	return "[ ] "
 }
 
-// quote appends the text of a block as a quote.
+// quote appends a quote block with the text of b. If b has no text, it appends cite as text.
 func quote(out []block, b *millrace.Block, cite string) []block {
 	t := canon.ValidUTF8(millrace.Text([]millrace.Block{*b}))
 	if cite = canon.ValidUTF8(cite); blank(cite) {
@@ -155,7 +155,7 @@ func joined(sep, a, b string) string {
 	return a + sep + b
 }
 
-// maxGrowth is the maximum factor by which spans may enlarge a table.
+// maxGrowth limits how much spans enlarge a table: to maxGrowth times its number of cells, plus 64.
 const maxGrowth = 4
 
 // rowsOf converts a table to rows of text. The text of a cell that spans several columns or rows is
@@ -209,8 +209,8 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 }
 
 // fit reduces blocks to at most n, starting at the end. It first joins adjacent texts, then
-// converts lists, quotes, links and headings to text, one type after the other, and finally all
-// other blocks. All text is kept.
+// converts lists, quotes, links and headings to text, one type after the other. Finally, it joins
+// the nth block and all later ones into one text. All text is kept.
 func fit(blocks []block, n int) []block {
 	if len(blocks) <= n {
 		return blocks
@@ -239,7 +239,8 @@ func fit(blocks []block, n int) []block {
 	return append(blocks[:n-1], block{Type: textBlock, Text: strings.Join(rest, "\n\n")})
 }
 
-// mergeTexts joins adjacent text blocks, starting at the end, until n blocks remain.
+// mergeTexts joins adjacent text blocks, starting at the end, until n blocks remain or no text
+// blocks are adjacent.
 func mergeTexts(blocks []block, n int) []block {
 	excess := len(blocks) - n
 	var out []block // in reverse order
@@ -273,7 +274,7 @@ func mergeTexts(blocks []block, n int) []block {
 	return out
 }
 
-// plain returns the complete content of a block as text, including the URLs of links and media.
+// plain returns the text of a block, with the URL of a link, an image or a recording.
 func (b *block) plain() string {
 	switch b.Type {
 	case linkBlock, imageBlock:

@@ -13,7 +13,7 @@ import (
 // videoProviders lists the providers whose embeds contain only a video.
 var videoProviders = map[string]bool{"youtube": true, "vimeo": true, "dailymotion": true, "ted": true}
 
-// mediaTypes maps file name extensions to media types, for sources without one.
+// mediaTypes maps file name extensions to media types, for sources without a media type.
 var mediaTypes = map[string]string{
 	".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".ogv": "video/ogg", ".mov": "video/quicktime",
 	".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".aac": "audio/aac", ".ogg": "audio/ogg", ".oga": "audio/ogg",
@@ -101,7 +101,7 @@ func sourcesOf(b *millrace.Block) []source {
 	return out
 }
 
-// mediaType guesses a media type, because the member is required.
+// mediaType guesses the media type of href by its extension, because SCP requires a media type.
 func mediaType(t millrace.BlockType, href string) string {
 	u, err := url.Parse(href)
 	if err != nil {
@@ -126,7 +126,8 @@ func mediaName(href string) string {
 	return kit.LastSegment(u.EscapedPath())
 }
 
-// captionsOf returns the tracks that are captions or subtitles. A caption needs all of its members.
+// captionsOf converts the tracks that are captions or subtitles, or have no kind. SCP requires all
+// members of a caption, so a missing language or label gets a default.
 func captionsOf(tracks []millrace.Track) []caption {
 	var out []caption
 	for _, t := range tracks {
@@ -146,7 +147,8 @@ func captionsOf(tracks []millrace.Track) []caption {
 	return out
 }
 
-// webURL returns an http or https URL in the form of RFC 3986, or "" if s is not one.
+// webURL converts s to an http or https URL in the form of RFC 3986. If this is impossible, it
+// returns "".
 func webURL(s string) string {
 	if isURI(s) && isWeb(s) {
 		return s

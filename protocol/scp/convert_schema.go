@@ -12,8 +12,8 @@ const (
 	graphDepth = 3 // depth of an element in a line: inside a page, an object and an array
 )
 
-// schemaOf returns JSON-LD elements as one object on one line. A single element stays unchanged,
-// and several elements become a graph. Elements that are not objects are dropped.
+// schemaOf returns JSON-LD elements as one object on one line. A single element is only compacted,
+// and several elements become a graph. Elements that are not valid objects are dropped.
 func schemaOf(list []json.RawMessage) []byte {
 	if len(list) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func schemas(schema []byte) []json.RawMessage {
 	return out
 }
 
-// contextual parses an object and reports whether it has a context.
+// contextual parses an object and reports whether it has the member @context.
 func (p *parser) contextual() bool {
 	if p.peek() != '{' {
 		return false

@@ -105,8 +105,8 @@ func absent(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// namedSitemaps returns the sitemaps in robots.txt. If robots.txt cannot be fetched, it returns
-// none, because a client that obeys robots.txt must not request anything.
+// namedSitemaps returns the sitemaps in robots.txt. If robots.txt cannot be fetched, it returns no
+// sitemaps, because a client that obeys robots.txt must then request nothing.
 func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	root, err := url.Parse(r.Root)
 	if err != nil {
@@ -127,8 +127,8 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 }
 
 // sitemap reads the SCP elements of one sitemap. With validators, the request is conditional. If
-// fresh is set, the request bypasses all caches. If the sitemap contains no SCP elements, absent is
-// true for the error, and children contains the sitemaps that an index lists.
+// fresh is set, the request bypasses all caches. If the sitemap contains no SCP elements, absent
+// reports true for the error. If it is an index, children then contains the sitemaps that it lists.
 func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fresh bool) (_ *found, children []string, err error) {
 	header := http.Header{"Accept": {"application/xml, text/xml, */*;q=0.5"}}
 	if fresh {
@@ -173,7 +173,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			children = append(children, u)
 		}
 	}
-	// The end of the body reports truncation or a digest mismatch.
+	// Reading to the end of the body detects truncation and a digest mismatch.
 	if _, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20)); err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, remote(ctx, err))
 	}

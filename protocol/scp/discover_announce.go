@@ -7,7 +7,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Advertise adds no links to pages, because clients find the sitemap by its name and in robots.txt.
+// Advertise returns the sitemap, but no links on pages: clients find the sitemap by its name and in
+// robots.txt.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	if foreign(v.Site()) {
 		return millrace.Advertisement{}

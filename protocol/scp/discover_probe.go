@@ -12,14 +12,15 @@ import (
 )
 
 const (
-	// probeBytes is the number of transferred bytes that are read of a sitemap. The SCP elements
-	// precede the pages.
+	// probeBytes is the maximum number of transferred bytes of a sitemap that a probe reads. The
+	// SCP elements precede the pages.
 	probeBytes = 256 << 10
-	// deltaHead is the size of a delta's first line in bytes. deltaRatio is the size of a page in a
-	// delta relative to its size in a snapshot, which compresses better.
+	// deltaHead is the approximate size of a delta's first line in bytes. deltaRatio is the
+	// approximate size of a page in a delta relative to its size in a snapshot, which compresses
+	// better.
 	deltaHead  = 300
 	deltaRatio = 1.5
-	maxAsked   = 2 // maximum number of sizes that are requested if the sitemap lacks them
+	maxAsked   = 2 // maximum number of collections whose size is requested if the sitemap lacks it
 )
 
 // probe finds the sitemap like a reader, and estimates costs from its elements.
@@ -55,7 +56,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	return offer, nil
 }
 
-// addCosts adds the cost of the collections of the named sections to an offer.
+// addCosts adds the cost of reading the named sections to an offer.
 func (r *run) addCosts(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
 	var size, deltas, deltaPages, deltaBytes int64
 	counted, there, unsized, asked := true, false, 0, 0

@@ -22,13 +22,14 @@ const sectionDiscovery = "Discovery via Sitemap"
 // maxElements is the maximum number of SCP elements in a sitemap.
 const maxElements = 20_000
 
-// maxSize is the maximum size of an accepted collection in bytes.
+// maxSize is the maximum size of a collection in bytes that a sitemap may declare. The reader
+// treats a larger size as unknown.
 const maxSize = 1 << 45
 
 // offer contains the SCP elements of a sitemap.
 type offer struct {
 	collections []*offered // ordered by section, then by time
-	flawed      bool       // whether the sitemap also lists unusable collections
+	flawed      bool       // whether an invalid element was skipped
 	frequency   bool       // whether a section declares an update frequency
 }
 
@@ -38,8 +39,8 @@ type offered struct {
 	delta     bool
 	since     time.Time // start of the period of a delta
 	generated time.Time
-	expires   time.Time // zero = not declared
-	pages     int       // -1 = not declared
+	expires   time.Time // zero if absent or invalid
+	pages     int       // -1 if absent or invalid
 	files     []file    // files by coding: zstd first, uncompressed last
 }
 
@@ -47,7 +48,8 @@ type offered struct {
 type file struct {
 	url  string // canonical URL
 	size int64  // size in bytes, or 0 if unknown
-	// coded reports that the reader accepts only a response that is coded against a dictionary.
+	// coded reports whether the reader accepts only a response that is compressed with a
+	// dictionary.
 	coded bool
 }
 
@@ -76,7 +78,7 @@ type offerReader struct {
 }
 
 // element reads one element. It skips an invalid element and reports a note, because a later
-// version of the specification may define it.
+// version of the specification may allow the element.
 func (r *offerReader) element(e sitemap.Element) error {
 	r.after = 0
 	if r.elements++; r.elements > maxElements {
@@ -211,7 +213,7 @@ func (r *offerReader) broken(at string, err error) error {
 	case r.err != nil:
 		return r.err
 	case r.elements > 0 && ends && r.probeCost != nil:
-		return nil // the SCP elements are complete
+		return nil // a probe reads only the beginning, which contains the SCP elements
 	case r.elements > 0 && r.after > 0 && ends:
 		r.Note("discovery/valid", at, "skipped the part after the SCP elements: "+err.Error())
 		return nil

@@ -16,26 +16,26 @@
 //   - Definitions become a list of terms with their meanings. Call-outs become quotes that start
 //     with their title. Formulas become code with the language "tex" or "mathml". Footnotes become
 //     text. Embeds become links, or videos if the provider embeds only videos.
-//   - Blocks inside an item follow on separate lines, nested lists with their markers. A quote is
-//     the text of its blocks.
+//   - The text of blocks inside a list item follows on separate lines, with markers for nested
+//     lists. A quote becomes the text of its blocks.
 //   - Captions become text blocks next to their image, table or code. Empty cells follow a cell
 //     that spans several columns or rows.
-//   - A block without an http or https URL becomes its text.
+//   - A link, image or recording whose URL is not http or https becomes text.
 //
-// SCP does not carry formatting and links inside text, anchors, start numbers of lists, header
-// cells, summary, section, tags, kind, and the fields of other protocols. It loses tracks other
-// than captions and subtitles, the size of an audio, and creator and series of a video.
+// SCP does not carry formatting or links inside text, anchors, start numbers of lists, header
+// cells, summary, section, tags, kind, or the fields of other protocols. It loses tracks other than
+// captions and subtitles, the width and height of audio, and the creator and series of videos.
 //
-// SCP does not carry archives, pages of forums, pages of another origin, and pages whose line would
+// SCP does not carry archives, forum pages, pages of another origin, or pages whose line would
 // exceed 100 MB. Forums are excluded because user-generated content needs consent (Privacy
 // Considerations).
 //
 // A required member that the page lacks gets a default. title is the first heading, else the last
 // segment of the URL. description is the summary, else the title. language is the site's, else
-// "und". The same defaults replace a language tag that the schema rejects. modified is published,
-// else 1970. content is the title. Several JSON-LD elements become one graph, which the reader
-// splits again if each element has its own context. An element is dropped if it is not an object,
-// is not UTF-8 or nests too deep.
+// "und". The same defaults replace a language tag that the schema rejects. modified is the date of
+// published, else the start of 1970. content is the title. Several JSON-LD elements become one
+// graph, which the reader splits again if each element has its own context. An element is dropped
+// if it is not an object, is not UTF-8 or nests too deep.
 //
 // A page of more than 1000 blocks keeps its text: adjacent texts are joined, from the end of the
 // page. If that is not enough, lists become text, then quotes, links and headings, then all blocks
@@ -55,32 +55,32 @@
 //
 //   - A file cannot contain its own hash. The publisher computes the checksum over the file without
 //     the checksum member and its comma, and writes the member last in collection. The reader also
-//     accepts a checksum with "" or zeros in its place, or of the pages alone; [CheckResult]
-//     reports which. A file without a checksum (PublisherOptions.NoChecksum) has the hash of its
-//     coded bytes as ETag.
+//     accepts a checksum that was computed with "" or zeros in its place, or over the pages alone;
+//     [CheckResult] reports which. A file without a checksum (PublisherOptions.NoChecksum) has the
+//     hash of its coded bytes as ETag.
 //   - expires promises that a collection remains available. A collection that may contain a removed
 //     page is withdrawn at once, because the owner may have hidden the page. Until the promised
 //     time, its URL returns 410, or 404 on a host that serves only files.
-//   - If the pages have another origin than the documents, as in a published mirror, there is no
-//     sitemap and there are no collections. A sitemap must list only pages of its own site, and
+//   - If the pages have a different origin from the documents, as in a published mirror, there is
+//     no sitemap and there are no collections. A sitemap must list only pages of its own site, and
 //     readers, including this one, skip others.
 //   - These errors are fatal to a file: invalid JSON (RFC 8259) or UTF-8, a blank line, a page
-//     without a required member, a second metadata line, any error in the first line, a duplicate
-//     name in it, nesting over 64 levels, a line over 100 MB. The specification has no limit for
-//     nesting; deeper values are not parsed, so the reader cannot tell whether they are valid.
+//     without a required member, a second metadata line, any error or duplicate name in the first
+//     line, nesting over 64 levels, a line over 100 MB. The specification has no limit for nesting;
+//     deeper values are not parsed, so the reader cannot tell whether they are valid.
 //   - Other violations of the page schema skip only the page: wrong types including null, dates,
 //     language tags, URLs other than http and https, empty content, duplicate known names, more
 //     than 1000 blocks.
 //   - The page is kept without the invalid part if a block, a source, a caption, an icon or
 //     canonical has a URL other than http or https, or if a block has an unknown type. A heading
-//     level out of range is clamped. All are counted. URLs with characters outside RFC 3986 are
-//     repaired.
+//     level out of range is clamped. The reader counts all of these violations. URLs with
+//     characters outside RFC 3986 are repaired.
 //   - An unpaired surrogate is read as U+FFFD, as in most decoders.
 //   - If several lines have the same URL, all are yielded, so the last one wins.
 //   - attributedTo and partOf may be objects with a name, as in the text of the specification but
 //     not in its schema.
 //   - The language pattern accepts any subtags after a language of two or three lower-case letters,
-//     because its last part matches anything that its optional parts do not match.
+//     because the last part of the pattern matches any subtag.
 //   - canonical is parsed and ignored, because Delta Application identifies a page by its url. It
 //     is not written: url is canonical.
 //   - zstd windows over 8 MiB are refused, as RFC 9659 requires of the content coding. Several gzip

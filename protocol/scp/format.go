@@ -7,11 +7,12 @@ import (
 
 const (
 	version    = "0.1"           // version that the publisher writes (Collection Metadata)
-	hashPrefix = "sha256:"       // Checksum Calculation
+	hashPrefix = "sha256:"       // prefix of a checksum (Checksum Calculation)
 	sumMember  = `,"checksum":"` // beginning of the member that the hash excludes
 	noSum      = "0000000000000000000000000000000000000000000000000000000000000000"
 
-	// Limits of Security Considerations, Resource Exhaustion Attacks.
+	// Limits of the specification (Security Considerations, Resource Exhaustion Attacks). Sizes are
+	// in bytes.
 	maxFile   = 50_000_000_000
 	maxBytes  = 500_000_000_000
 	maxRatio  = 100
@@ -31,7 +32,7 @@ type Metadata struct {
 	Type      string    // "snapshot" or "delta"
 	Generated time.Time // time in UTC
 	Since     time.Time // time in UTC; zero for a snapshot
-	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none. line writes zeros in place of the digits.
+	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none.
 	Version   string    // version, such as "0.1"
 }
 
@@ -83,9 +84,9 @@ const (
 	textBlock    blockType = "text"    // Text
 	headingBlock blockType = "heading" // Level, Text
 	linkBlock    blockType = "link"    // URL, Text, Rel
-	imageBlock   blockType = "image"   // URL, Text: its alt
+	imageBlock   blockType = "image"   // URL, Text (alternative text)
 	listBlock    blockType = "list"    // Ordered, Items
-	codeBlock    blockType = "code"    // Language, Text: its code
+	codeBlock    blockType = "code"    // Language, Text (code)
 	tableBlock   blockType = "table"   // Rows
 	quoteBlock   blockType = "quote"   // Text, Citation
 	videoBlock   blockType = "video"   // Media
@@ -97,7 +98,7 @@ type block struct {
 	Type     blockType
 	Level    int
 	Ordered  bool
-	Text     string // text; also alt and code
+	Text     string // text, alternative text, or code
 	URL      string
 	Language string
 	Citation string

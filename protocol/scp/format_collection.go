@@ -75,10 +75,10 @@ type CheckResult struct {
 	// checksum, and "bad" that no form matches.
 	Checksum string
 	Pages    int   // number of valid pages
-	Skipped  int   // number of invalid pages in a valid file
+	Skipped  int   // number of invalid pages, which are skipped
 	Bytes    int64 // decoded size of the file in bytes
 	Unknown  int   // number of blocks of unknown types
-	Dropped  int   // number of blocks, sources, captions, icons and canonical URLs that are not http or https
+	Dropped  int   // number of parts of pages that were dropped because their URL is not http or https
 	Clamped  int   // number of headings with a level outside 1 to 6
 
 	canonical int // number of canonical URLs in Dropped
@@ -136,9 +136,9 @@ func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error]
 	}
 }
 
-// read reads the file, and calls each for every page, or with the reason why a page is skipped.
-// each reports whether to continue. If keep is set, the content of pages is stored. The hash
-// excludes the checksum member.
+// read reads the file, and calls each for every page. For a skipped page, the error is the reason.
+// each reports whether to continue. If keep is set, the content of pages is stored. If sum is not
+// nil, read writes the file without the checksum member to sum.
 func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *CheckResult, each func(*page, error) bool) (*parser, error) {
 	p := &parser{limits: c.limits, keep: keep}
 	r, size, coding := c.r, c.size, c.coding

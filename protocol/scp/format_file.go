@@ -16,18 +16,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// OpenOptions limit the resources for reading a file. Zero values, and nil options, mean the limits
-// of the specification (Resource Exhaustion Attacks).
+// OpenOptions limit the resources for reading a file. The default limits are those of the
+// specification (Resource Exhaustion Attacks), which does not define MaxDepth. Nil options mean the
+// zero value.
 type OpenOptions struct {
 	MaxFile  int64            // maximum size of the file in bytes. If zero, 50 GB.
 	MaxBytes int64            // maximum number of decoded bytes. If zero, 500 GB.
 	MaxRatio int64            // maximum ratio of decoded to coded size, from 1 MiB on. If zero, 100.
 	MaxLine  int              // maximum size of one page in bytes. If zero, 100 MB.
 	MaxDepth int              // maximum number of nested arrays and objects. If zero, 64.
-	Now      func() time.Time // clock for the time of a page. If nil, time.Now.
+	Now      func() time.Time // clock for the time limit of a page. If nil, time.Now.
 
-	// Scratch stores up to 1 GiB of decoded output of Verify, so Pages need not decode the file
-	// again, or nil if not stored.
+	// Scratch stores up to 1 GiB of the bytes that Verify decodes, so Pages need not decode the
+	// file again. If nil, they are not stored.
 	Scratch Scratch
 }
 
@@ -96,7 +97,7 @@ type lines struct {
 	begun  []byte                  // beginning of the incomplete line
 	number int64                   // number of the last line
 	bytes  int64                   // number of decoded bytes so far
-	most   int64                   // maximum number of bytes
+	most   int64                   // maximum number of decoded bytes
 	ratio  bool                    // whether most comes from the ratio limit
 	copy   io.WriterAt             // receives a copy of the decoded bytes. If nil, there is no copy, or an incomplete one.
 }
@@ -115,7 +116,8 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read calls each for all lines of a file; each may stop it. A line is valid until each returns.
+// read calls each for every line of a file, until each returns an error. If that error is errStop,
+// read returns nil. A line is valid until each returns.
 func (l *lines) read(r io.ReaderAt, size int64, coding string, each func(line []byte) error) error {
 	l.each, l.most = each, l.limits.MaxBytes
 	if byRatio := max(ratioFloor, size*l.limits.MaxRatio); coding != "" && byRatio < l.most {
@@ -205,7 +207,8 @@ func (l *lines) take(b []byte) error {
 	return nil
 }
 
-// begin stores the beginning of a line, in a buffer of at most the maximum line length.
+// begin appends b to the incomplete line. The buffer doubles as it grows, but reserves no space
+// beyond the maximum line length.
 func (l *lines) begin(b []byte) {
 	if n := len(l.begun) + len(b); n > cap(l.begun) {
 		l.begun = append(make([]byte, 0, max(n, min(2*n, l.limits.MaxLine+2))), l.begun...)
@@ -221,7 +224,8 @@ func (l *lines) give(line []byte) error {
 	return l.each(line)
 }
 
-// keep copies the last decoded bytes. If there is no space, it drops the copy.
+// keep copies the last decoded bytes. If writing fails or the copy exceeds maxScratch, it drops the
+// copy.
 func (l *lines) keep(b []byte) {
 	if l.copy == nil {
 		return

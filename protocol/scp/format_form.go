@@ -35,7 +35,8 @@ var (
 
 	urlForm  = &form[string]{(*parser).url, appendString}
 	linkForm = &form[string]{func(p *parser, v *string) { p.link(v, "blocks/url") }, appendString}
-	// canonicalForm is a canonical URL. An invalid canonical URL does not make the page invalid.
+	// canonicalForm is the form of a canonical URL. An invalid canonical URL does not make the page
+	// invalid.
 	canonicalForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.link(v, "page/canonical"); p.invalidURL {
@@ -48,7 +49,7 @@ var (
 
 	boolForm  = &form[bool]{(*parser).bool, func(dst []byte, v *bool) []byte { return strconv.AppendBool(dst, *v) }}
 	levelForm = &form[int]{(*parser).level, appendInt}
-	// naturalForm is a non-negative integer.
+	// naturalForm is the form of a non-negative integer.
 	naturalForm = &form[int]{
 		func(p *parser, v *int) {
 			p.peek()
@@ -79,7 +80,7 @@ var (
 	schemaForm  = &form[[]byte]{(*parser).object, func(dst []byte, v *[]byte) []byte { return append(dst, *v...) }}
 	contentForm = &form[[]block]{(*parser).content, func(dst []byte, v *[]block) []byte { return appendArray(dst, *v, appendBlock) }}
 
-	// imageForm is an Image. An image with an invalid URL is dropped.
+	// imageForm is the form of an Image. An image with an invalid URL is dropped.
 	imageForm = &form[string]{
 		func(p *parser, v *string) {
 			outer := p.invalidURL
@@ -96,8 +97,8 @@ var (
 			return imageObject.write(dst, v)
 		},
 	}
-	// namedForm is a name, or an object with a name, such as a Person. The text of the
-	// specification allows such objects, in contrast to its schema.
+	// namedForm is the form of a name, or of an object with a name, such as a Person. The text of
+	// the specification allows such objects, in contrast to its schema.
 	namedForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.peek() == '{' {
@@ -109,7 +110,7 @@ var (
 		appendString,
 	}
 
-	// checksumForm is the checksum. It is written as zeros: see Metadata.line.
+	// checksumForm is the form of the checksum.
 	checksumForm = &form[string]{(*parser).checksum, appendString}
 )
 
@@ -217,8 +218,8 @@ func (p *parser) url(v *string) {
 	*v = u
 }
 
-// link reads the URL of a part of a page. If the URL cannot be made an http or https URL, it sets
-// invalidURL. It reports a URL that is not valid as written under the given rule.
+// link reads the URL of a part of a page. If the URL cannot be converted to an http or https URL,
+// link sets invalidURL. It reports a URL that is not valid as written under the given rule.
 func (p *parser) link(v *string, rule string) {
 	p.applies(rule)
 	*v = ""
@@ -259,8 +260,8 @@ func (p *parser) level(v *int) {
 	}
 }
 
-// integer reads an integer, clamped to maxInt in both directions. If ok is false, the page is
-// rejected.
+// integer reads an integer, clamped to the range from -maxInt to maxInt. If ok is false, the page
+// is rejected.
 func (p *parser) integer() (n int, ok bool) {
 	c := p.peek()
 	if c != '-' && (c < '0' || c > '9') {

@@ -11,8 +11,8 @@ import (
 )
 
 // memberSpan is the position of the checksum member in the first line. from and to include the
-// comma of the member; value and end are the positions of its quotes. The zero value means that the
-// member is absent.
+// comma of the member; value and end are the start and the end of its quoted value. The zero value
+// means that the member is absent.
 type memberSpan struct{ from, to, value, end int }
 
 // Sections of the specification, for errors.

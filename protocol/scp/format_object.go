@@ -71,7 +71,7 @@ func read[T any](name string, f func(p *parser)) member[T] {
 	return member[T]{name: name, key: `,"` + name + `":`, read: func(p *parser, _ *T) { f(p) }}
 }
 
-// withRule sets the checker rule of the member.
+// withRule returns the member with a checker rule.
 func (m member[T]) withRule(rule, says string) member[T] {
 	m.rule, m.says = rule, says
 	return m
@@ -86,9 +86,10 @@ func (o *object[T]) rules(yield func(id, sentence string) bool) {
 	}
 }
 
-// expect moves to the value of the next member and returns the index of the member, if its name is
-// the expected one, without spaces and escapes. Otherwise it returns -1. The expected name is the
-// usual case, and comparing it is much faster than parsing a name.
+// expect checks whether the input continues with a member that may follow in the order of the
+// schema, without spaces and escapes. If so, it moves to the value and returns the index of the
+// member. Otherwise, it returns -1. Members usually have this order, and comparing names is much
+// faster than parsing a name.
 func (o *object[T]) expect(p *parser, first bool, next int) int {
 	skip := 0 // length of the comma
 	if first {
@@ -108,7 +109,7 @@ func (o *object[T]) expect(p *parser, first bool, next int) int {
 	return -1
 }
 
-// find returns the index of a member, or -1 if the schema does not define it. It tries next first,
+// find returns the index of a member, or -1 if the schema does not define it. It starts at next,
 // because members usually have the order of the schema.
 func (o *object[T]) find(name []byte, next int) int {
 	for i := next; i < len(o.members); i++ {
@@ -216,7 +217,7 @@ func (o *object[T]) write(dst []byte, from *T) []byte {
 	return append(dst, '}')
 }
 
-// isEmpty reports whether a JSON value is empty.
+// isEmpty reports whether a JSON value is empty or zero.
 func isEmpty(b []byte) bool {
 	switch string(b) {
 	case "", `""`, "0", "[]", `"0001-01-01T00:00:00Z"`:

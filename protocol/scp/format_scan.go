@@ -29,7 +29,7 @@ type parser struct {
 	section string      // section of the current schema
 	broken  string      // rule that invalid JSON violates
 	rule    string      // rule that the current value violates if it does not match the schema
-	report  *lineReport // report for the checker. If nil, there is no check.
+	report  *lineReport // collects issues for the checker; nil in the reader
 
 	limits     *OpenOptions
 	values     int       // number of values since the clock was last read
@@ -37,7 +37,7 @@ type parser struct {
 	depth      int       // number of open arrays and objects
 	before     int       // end of the previous member. If zero, the current member is the first.
 	spaced     bool      // whether white space precedes or follows a token
-	invalidURL bool      // a URL is invalid, so its parent is dropped
+	invalidURL bool      // whether a URL is invalid, so the object that contains the URL is dropped
 
 	page   page
 	media  media
@@ -87,7 +87,7 @@ type counts struct {
 	clamped   int // headings with a level outside 1 to 6
 }
 
-const everyValues = 1024 // number of values after which the clock is read again
+const everyValues = 1024 // number of values after which the clock is read
 
 // reset prepares the parser for a new line.
 func (p *parser) reset(line []byte, section, broken string) {
@@ -126,7 +126,7 @@ func (p *parser) note(i issue) {
 	}
 }
 
-// open reads the opening bracket of the object in a line.
+// open reads the opening brace of the object in a line.
 func (p *parser) open() bool {
 	if p.peek() != '{' {
 		if p.value() && p.end() {
@@ -329,8 +329,8 @@ func unescape[T string | []byte](b T) (r rune, n int) {
 	}
 }
 
-// member moves to the next member of an open object. first reports whether no member has been read
-// yet. At the end and after an error, member returns false.
+// member reads the name of the next member of an open object, and moves to its value. first reports
+// whether no member has been read yet. At the end and after an error, member returns false.
 func (p *parser) member(first bool) (name []byte, more bool) {
 	c := p.peek()
 	switch {
@@ -358,7 +358,7 @@ func (p *parser) member(first bool) (name []byte, more bool) {
 	return p.bytes(s), true
 }
 
-// element moves to the next element of an array, like member.
+// element moves to the next element of an open array. first and more are as in member.
 func (p *parser) element(first bool) (more bool) {
 	c := p.peek()
 	switch {
@@ -500,8 +500,8 @@ func (p *parser) timedOut() bool {
 	return now.After(p.until) && !p.limit("the page takes too long to read")
 }
 
-// limit reports that a limit of this parser is exceeded. The specification does not define these
-// limits.
+// limit records that the line exceeds a limit of this parser, and returns false. The specification
+// does not define these limits.
 func (p *parser) limit(reason string) bool {
 	return p.fail(issue{at: p.pos, rule: noteRefused, section: sectionLimits, reason: reason})
 }

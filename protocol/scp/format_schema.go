@@ -98,7 +98,7 @@ var blockKinds = []*blockKind{
 // blockKind is the schema of one block type.
 type blockKind struct {
 	name  blockType
-	start []byte // usual beginning of a block
+	start []byte // usual beginning of a block of this type
 	*object[block]
 }
 
@@ -106,7 +106,7 @@ type blockKind struct {
 var anyBlock = blockOf("", "")
 
 func blockOf(name blockType, says string, members ...member[block]) *blockKind {
-	first := read[block]("type", (*parser).ignore) // the type was already read
+	first := read[block]("type", (*parser).ignore) // blockKind has already read the type
 	first.needs = true
 	first.write = func(dst []byte, _ *block) []byte { return append(append(append(dst, '"'), name...), '"') }
 	return &blockKind{name, []byte(`{"type":"` + string(name) + `"`), objectOf("blocks/"+string(name), says, append([]member[block]{first}, members...)...)}

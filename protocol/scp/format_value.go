@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// isLanguage matches ^[a-z]{2,3}(-[0-9A-Za-z]+)*$. The pattern of the schema is equivalent, because
-// its last part includes its optional parts.
+// isLanguage reports whether s matches ^[a-z]{2,3}(-[0-9A-Za-z]+)*$. The pattern of the schema is
+// equivalent, because its last part matches everything that its optional parts match.
 func isLanguage[T string | []byte](s T) bool {
 	i := 0
 	for i < len(s) && 'a' <= s[i] && s[i] <= 'z' {
@@ -36,7 +36,7 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// isName matches the pattern of id and section: ^[a-zA-Z0-9-_]+$.
+// isName reports whether s matches the pattern of id and section: ^[a-zA-Z0-9-_]+$.
 func isName[T string | []byte](s T) bool {
 	for i := range len(s) {
 		if !isAlnum(s[i]) && s[i] != '-' && s[i] != '_' {
@@ -46,7 +46,8 @@ func isName[T string | []byte](s T) bool {
 	return len(s) > 0
 }
 
-// isDuration matches the pattern of duration: ^PT(?=.*[HMS])(\d+H)?(\d+M)?(\d+(\.\d+)?S)?$.
+// isDuration reports whether s matches the pattern of duration:
+// ^PT(?=.*[HMS])(\d+H)?(\d+M)?(\d+(\.\d+)?S)?$.
 func isDuration[T string | []byte](s T) bool {
 	if len(s) < 4 || s[0] != 'P' || s[1] != 'T' {
 		return false
@@ -84,7 +85,7 @@ func digits[T string | []byte](s T, i int) int {
 	return i
 }
 
-// isURI reports whether s contains only characters and valid escapes of RFC 3986.
+// isURI reports whether s is not empty, and contains only characters and valid escapes of RFC 3986.
 func isURI[T string | []byte](s T) bool {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {

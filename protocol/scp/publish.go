@@ -17,7 +17,8 @@ import (
 // PublisherOptions are the options specific to SCP. The zero value is ready to use.
 type PublisherOptions struct {
 	// Sections lists path prefixes. The pages below each prefix have their own collections. If nil,
-	// the first path segments are the prefixes.
+	// every first path segment is a prefix, except in a compact build, which has no such
+	// collections.
 	Sections []string
 	// FilesURL is the base URL of collections, for example on a CDN. It is absolute and has no
 	// trailing "/". If empty, it is the endpoint base.
@@ -31,9 +32,9 @@ type PublisherOptions struct {
 //	/sitemap.xml              the SCP elements and the first pages of the site
 //	/sitemap-2-of-4.xml …     the other pages, if they exceed one sitemap
 //	/sitemap-index.xml        the index of all sitemaps
-//	/scp/SECTION-SUM.scp.zst  a collection, compressed; SUM is the start of its SHA-256
-//	/scp/SECTION-SUM.scp.gz   the same in gzip
-//	/scp/SECTION-SUM.scp      the same, uncompressed
+//	/scp/SECTION-SUM.scp.zst  a collection in zstd; SUM is the start of the file's SHA-256
+//	/scp/SECTION-SUM.scp.gz   the collection in gzip
+//	/scp/SECTION-SUM.scp      the collection, uncompressed
 type publisher struct {
 	listItems int
 	own       PublisherOptions
@@ -93,12 +94,13 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 const atOnce = 500
 
 // Artifacts generates the delta of the current period, the last delta of the previous period, the
-// missing snapshots, all snapshots of a small site, and the sitemap. The sitemap lists the deltas
-// and the newest snapshot of each section. A replaced collection remains until its expiry time in
-// the sitemap, within limits, unless one of its pages is removed. If the pages are on another
-// origin than the documents, Artifacts generates nothing: see the package's deviations. The first
-// snapshots of a larger site are deferred. Until they exist, the sitemap only lists pages. A
-// collection that was replaced a short time ago is replaced again later: see [plan.early].
+// missing snapshots, the outdated snapshots of a small site, and the sitemap. The sitemap lists the
+// deltas and the newest snapshot of each section. A replaced collection remains until its expiry
+// time in the sitemap, within limits, unless one of its pages is removed. If the pages are on a
+// different origin from the documents, Artifacts generates nothing: see the deviations in the
+// package documentation. The first snapshots of a larger site are deferred. Until they exist, the
+// sitemap only lists pages. A collection that was replaced a short time ago is replaced again
+// later: see [plan.early].
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
@@ -110,8 +112,9 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err := pl.plan(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: changes: %w", Name, err)
 	}
-	// A sitemap with snapshots of only some sections would list too few pages. The snapshots of a
-	// small site are always current, so clients that see a change in other documents find it here.
+	// Without snapshots of all sections, the sitemap lists no collections, because clients would
+	// miss pages. The snapshots of a small site are always current, so a client that sees a change
+	// in another document finds the change here.
 	small := pl.sections[0].pages <= atOnce
 	if len(pl.previous) == 0 && !small {
 		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// How long deltas are listed after the end of their period, and how many replaced collections
-// remain for clients that are still reading them.
+// Limits for deltas after the end of their period, and for replaced collections, which remain for
+// clients that are still reading them.
 const (
-	keepDeltas    = 7 * 24 * time.Hour
-	keepPeriods   = 8
-	longestPeriod = 31 * 24 * time.Hour
-	keepRetired   = 8               // per section, until they expire
-	graceful      = 5 * time.Minute // time for which all replaced collections remain
+	keepDeltas    = 7 * 24 * time.Hour  // minimum time for which a delta is listed
+	keepPeriods   = 8                   // minimum number of periods for which a delta is listed
+	longestPeriod = 31 * 24 * time.Hour // maximum length that counts for keepPeriods
+	keepRetired   = 8                   // maximum number of unexpired replaced collections per section
+	graceful      = 5 * time.Minute     // time for which every replaced collection remains
 )
 
-// deltas lists the deltas of every section. Deltas of past periods are unchanged, and the delta of
-// the current period is updated. A delta that would contain more than half of its section is
-// omitted, because the snapshot is shorter.
+// deltas lists the deltas of every section. It updates those of the current and the previous
+// period, and keeps older ones unchanged. A delta that would contain more than half of its section
+// is omitted, because the snapshot is shorter.
 func (pl *plan) deltas(ctx context.Context) error {
 	if pl.site.Volatile {
 		return nil
@@ -141,7 +141,7 @@ func (pl *plan) sinceOf(ctx context.Context, start time.Time, from uint64) (time
 	return since, nil
 }
 
-// maxGone is the maximum number of times with deletions that sinceOf skips.
+// maxGone is the maximum number of times that sinceOf skips because pages were only deleted.
 const maxGone = 100
 
 // lastChange returns the time of the last change before start, in whole seconds. from is the
@@ -173,8 +173,8 @@ func (pl *plan) lastChange(ctx context.Context, start time.Time, from uint64) (t
 }
 
 // renew generates the deltas of the sections that have changed in the period since their current
-// delta, unless that is too recent. from and to are the sequence numbers at the start and the end
-// of the period. It removes from current the deltas that must not be listed.
+// delta, unless the current delta is too recent. from and to are the sequence numbers at the start
+// and the end of the period. renew removes the deltas that must not be listed from current.
 func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time.Time, current map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
@@ -217,7 +217,7 @@ func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time
 		g := current[s]
 		switch {
 		case g != nil && !newest[s].After(g.At.Time):
-			g.At = moment{to, pl.site.Time} // the section has not changed since then
+			g.At = moment{to, pl.site.Time} // the section has not changed since the delta
 			continue
 		case counts[s] == 0:
 			continue

@@ -53,8 +53,8 @@ func (p period) name() string {
 	return p.start.Format(time.DateOnly)
 }
 
-// cacheAge returns the time for which a snapshot may be cached, in seconds: at least its period,
-// and longer than for a delta (Caching Directives).
+// cacheAge returns the time for which a snapshot may be cached, in seconds. It is at least the
+// period, and longer than the time for a delta (Caching Directives).
 func (p period) cacheAge() int {
 	switch p.frequency {
 	case weekly:
@@ -66,8 +66,8 @@ func (p period) cacheAge() int {
 }
 
 // updateFrequency returns the update frequency according to the log: hourly if the last day has at
-// least 24 changes, daily if it has any, weekly if the last week has any, else monthly. If the log
-// is shorter than a week, the frequency is daily.
+// least 24 changes, daily if it has fewer, weekly if only the last week has changes, else monthly.
+// If the log is shorter than a week, the frequency is daily.
 func updateFrequency(ctx context.Context, v millrace.View, now time.Time) (string, error) {
 	seq := v.Site().Seq
 	// The frequency in the sitemap must change at most once an hour.

@@ -23,7 +23,7 @@ type moment struct {
 
 // note is stored with each file, for the next edition.
 type note struct {
-	Key       string    `json:"key"` // all inputs of the bytes, except the pages
+	Key       string    `json:"key"` // everything that determines the bytes, except the pages
 	ID        string    `json:"id"`
 	Section   string    `json:"section"`
 	Period    string    `json:"period,omitempty"` // period of a delta
@@ -31,14 +31,15 @@ type note struct {
 	Until     time.Time `json:"until,omitzero"`   // end of the period of a delta
 	Generated time.Time `json:"generated"`
 	Pages     int       `json:"pages"`
-	At        moment    `json:"at"`      // position in the log of the state that the file contains
+	At        moment    `json:"at"`      // position in the log up to which the file contains changes
 	Made      time.Time `json:"made"`    // time of the edition that generated the file
-	Expires   time.Time `json:"expires"` // expiry time that the sitemap declared last
+	Expires   time.Time `json:"expires"` // expiry time that the sitemap last declared
 	Retired   time.Time `json:"retired,omitzero"`
-	// Clean is the last position at which all pages of the file still existed; zero = At.
+	// Clean is the last known position at which all pages of the file still existed. If zero, it is
+	// At.
 	Clean moment `json:"clean,omitzero"`
-	// Holds contains the sorted hashes of the URLs of the pages of a delta; empty = unknown. Only
-	// the first file of a group has them.
+	// Holds contains the sorted hashes of a delta's page URLs; empty = unknown. Only the note of a
+	// group's first file contains them.
 	Holds []uint32 `json:"holds,omitempty"`
 }
 
@@ -53,7 +54,7 @@ type group struct {
 	files []millrace.Artifact // files in the order of codings
 }
 
-// codings are the codings of every collection, best one first.
+// codings are the codings of every collection, the best one first.
 var codings = []string{"zstd", "gzip", ""}
 
 // codings returns the codings of the publisher's collections. A compact site has only the best one.
@@ -64,7 +65,7 @@ func (p *publisher) codings() []string {
 	return codings
 }
 
-// plan is the state while one edition is generated.
+// plan holds the state of generating one edition.
 type plan struct {
 	*publisher
 	view      millrace.View
@@ -72,14 +73,14 @@ type plan struct {
 	now       time.Time
 	artifacts millrace.ArtifactSet
 	key       string
-	sections  []*section // sections; the first is "all"
+	sections  []*section // the first section is "all"
 	byKey     map[string]*section
 	previous  []*group             // collections of the previous edition
 	latest    map[string]time.Time // generation time of the newest collection, by slot
 	missing   []note               // notes of collections that another replica may have, or that were purged
 	used      map[*group]bool
 	period    period    // current period
-	again     time.Time // when the next edition is due even if no page changes
+	again     time.Time // time at which the next edition is due even if no page changes
 }
 
 func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (*plan, error) {
@@ -234,16 +235,16 @@ func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
 }
 
 // A site that changes all the time must not fill the disk with replaced collections. In the time
-// pace, the versions of a collection take at most the bytes of the snapshot of its section, or
-// minRate bytes a second if that is more.
+// pace, the versions of a collection take at most as many bytes as the snapshot of their section,
+// or minRate bytes a second if that is more.
 const (
 	pace    = time.Minute
 	minRate = 16 << 10
 )
 
 // early reports whether it is too early to replace a collection of a section. If so, it schedules
-// an edition for the time at which replacing is allowed. A static site is not published again by
-// itself, so its collections are always replaced.
+// an edition for the time at which replacing is allowed. No further edition of a static site
+// follows by itself, so its collections are always replaced.
 func (pl *plan) early(s *section, g *group) bool {
 	rate := int64(minRate)
 	if s.snapshot != nil {

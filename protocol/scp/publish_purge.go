@@ -61,7 +61,7 @@ func (pl *plan) purge(ctx context.Context) error {
 func (pl *plan) withdraw(g *group) bool {
 	reduced := g.note
 	reduced.Holds = nil
-	raw, _ := json.Marshal(reduced) // on an error, only the order of collections is lost
+	raw, _ := json.Marshal(reduced) // if this fails, only the order of collections is lost
 	for _, f := range g.files {
 		f.Note = raw
 		pl.artifacts.Withdraw(f, g.Expires)
@@ -69,7 +69,7 @@ func (pl *plan) withdraw(g *group) bool {
 	return true
 }
 
-// hold records a page of a delta.
+// hold records a page of a delta. For more than maxHolds pages, nothing is recorded.
 func (n *note) hold(url string) {
 	if n.Pages <= maxHolds {
 		n.Holds = append(n.Holds, holdOf(url))

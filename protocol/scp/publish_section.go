@@ -19,8 +19,8 @@ const every = "all"
 const (
 	maxSections = 64
 	minSection  = 2    // minimum number of pages of a section
-	maxCounted  = 4096 // maximum number of distinct segments that are counted
-	maxSlug     = 40   // maximum length of a slug in bytes
+	maxCounted  = 4096 // maximum number of sections whose pages are counted
+	maxSlug     = 40   // approximate maximum length of a slug in bytes
 )
 
 // section is a part of the site with its own collections.
@@ -68,9 +68,10 @@ func (p *publisher) count(ctx context.Context, v millrace.View) (total int, coun
 	return total, counts, nil
 }
 
-// divide divides a site into sections, by first path segments or by configured prefixes. byKey maps
-// the key of a page to its section. list[0] is "all", the section of all pages. divide reads all
-// tags, unless the pages with a tag are the same as in the previous view.
+// divide divides a site into at most maxSections sections, by first path segments or by configured
+// prefixes, and the section "all". byKey maps the key of a page to its section. list[0] is "all",
+// which contains all pages. divide reads all tags, unless the pages with a tag are the same as in
+// the previous view.
 func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +131,7 @@ func (p *publisher) key(pagePath string) string {
 	return strings.TrimPrefix(best, "/")
 }
 
-// slug converts a path to a name of letters, digits, "-" and "_".
+// slug converts the key of a section to a name of letters, digits, "-" and "_".
 func slug(key string) string {
 	if plain, err := url.PathUnescape(key); err == nil {
 		key = plain

@@ -25,7 +25,7 @@ func sitemapHeader() http.Header {
 	return http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"}}
 }
 
-// sitemapDocument returns sitemap i. The first sitemap is 0. head is the XML of its extension
+// sitemapDocument returns the sitemap with index i, starting at 0. head is the XML of its extension
 // elements.
 func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.Namespace) *millrace.Document {
 	parts := sitemap.Parts(v, Name, i, shards, head, in...)

@@ -119,7 +119,7 @@ func (c *collection) add(line []byte) error {
 
 // finish writes the files of a collection.
 func (pl *plan) finish(ctx context.Context, c *collection) error {
-	tag := "" // each coding has its own tag
+	tag := "" // if empty, each coding has its own tag
 	head, digits := c.head.line(pl.own.NoChecksum)
 	if digits > 0 {
 		sum := hex.EncodeToString(c.sum.Sum(nil))
@@ -133,7 +133,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	}
 	versions := ""
 	if !c.note.delta() {
-		versions = "/scp/" + c.Section + "-*.scp" // later snapshots and their deltas
+		versions = "/scp/" + c.Section + "-*.scp" // pattern of later snapshots and deltas of the section
 	}
 	c.files, err = c.artifactWriter.Finish(ctx, head, millrace.Artifact{
 		ETag: tag, Modified: c.Generated, PageCount: int64(c.Pages), Note: raw,
@@ -145,8 +145,8 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	return err
 }
 
-// header returns the header fields of a collection. Like the elements of the sitemap, they depend
-// on the period.
+// header returns the header fields of a collection. Like the sitemap's elements, they depend on the
+// current period.
 func (pl *plan) header(n *note) http.Header {
 	cache := "public, max-age=3600, must-revalidate"
 	if !n.delta() {

@@ -43,12 +43,12 @@ type reader struct {
 	o ReaderOptions
 }
 
-// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A nil
-// client means the guarded default client. Nil options mean the zero value.
+// NewReader returns a source that reads a site. endpoint may be any URL of the site. A nil client
+// means the guarded default client. Nil options mean the zero value.
 //
 // Changes finds the site's sitemap, and reads the snapshot and the newer deltas that the sitemap
 // lists, for "all" or for each section. It stores each collection in a temporary file, and verifies
-// it before it yields the first page. Changes contain their Page. Page returns
+// the file before it yields the first page. Every Put has a Page. Page returns
 // [errors.ErrUnsupported], because SCP has no documents of single pages.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
@@ -87,10 +87,10 @@ type applied struct {
 	Generated time.Time      `json:"generated,omitzero"` // generation time of the newest collection
 	Deltas    int            `json:"deltas,omitempty"`   // number of deltas since that snapshot
 	Pages     int            `json:"pages"`              // number of pages of that snapshot according to the sitemap
-	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot and the last deltas
+	Files     []kit.Resource `json:"files,omitempty"`    // URLs and validators of the snapshot and the last deltas
 }
 
-const maxKnownFiles = 8 // maximum number of files per section
+const maxKnownFiles = 8 // maximum number of files in applied.Files
 
 // section returns the applied state of a section, or the zero state for a new section.
 func (c cursor) section(name string) applied {
@@ -102,7 +102,7 @@ func (c cursor) section(name string) applied {
 	return applied{Name: name}
 }
 
-// with returns the cursor with a new state of a section.
+// with returns a copy of the cursor with the state s of one section.
 func (c cursor) with(s applied) cursor {
 	c.Sections = slices.Clone(c.Sections)
 	if i := slices.IndexFunc(c.Sections, func(have applied) bool { return have.Name == s.Name }); i >= 0 {
@@ -113,19 +113,19 @@ func (c cursor) with(s applied) cursor {
 	return c
 }
 
-// run is one read of the stream.
+// run is one call of Changes, or a probe.
 type run struct {
 	*reader
 	kit.Yield
 	now       time.Time
 	was       cursor
-	left      int64           // number of bytes that the quota still allows
+	left      int64           // number of bytes that the quota still permits
 	sites     []string        // origins that pages may have
 	hosts     map[string]bool // hosts of collections for which a note was reported
 	again     bool            // whether something was skipped, so the next run reads the sitemap again
-	unknown   bool            // whether the server lacks the client's dictionary
+	unknown   bool            // whether the server does not have the client's dictionary
 	generated time.Time       // generation time of the oldest collection that was read
-	probeCost *protocol.Cost  // cost of discovery. If nil, there is no probe.
+	probeCost *protocol.Cost  // cost of discovery so far, if the run is a probe; else nil
 }
 
 // Changes yields the pages of the collections that are newer than a cursor, with a checkpoint after
@@ -199,8 +199,8 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
-// fatal reports whether an error ends the run because the site is not its cause: for example, the
-// context of the caller has ended, or the disk is full.
+// fatal reports whether an error ends the run because the site did not cause it: for example, the
+// caller's context has ended, or the disk is full.
 func fatal(ctx context.Context, err error) bool {
 	if err == nil {
 		return false
@@ -234,7 +234,7 @@ func (r *run) mark(c cursor, complete bool, section string) error {
 	return r.Send(m, nil)
 }
 
-// get requests a canonical URL. Its result includes the URL after redirects.
+// get requests a canonical URL. The URL after redirects is that of the response's Request.
 func (r *reader) get(ctx context.Context, target string, header http.Header) (*http.Response, error) {
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, target, header)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// read applies the collections of a sitemap. Ref.Section is the section. It is empty for "all",
-// because a complete "all" is the complete site.
+// read applies the collections of a sitemap. The Ref.Section of a change is the section, or empty
+// for "all", because a complete "all" is the complete site.
 func (r *run) read(ctx context.Context, f *found) error {
 	names := r.names(f.offer)
 	for _, s := range r.o.Sections {
@@ -39,7 +39,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 	if errors.Is(err, kit.ErrStop) || fatal(ctx, err) || err == nil || !slices.Equal(names, []string{every}) || len(r.o.Sections) > 0 {
 		return err
 	}
-	// Fallback Strategy: try the sections before "all" is given up.
+	// Fallback Strategy: if "all" fails, try the other sections.
 	if names = r.others(f.offer); len(names) == 0 {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *run) sections(ctx context.Context, f *found, names []string, is cursor,
 	return r.mark(is, complete, "")
 }
 
-// same reports whether two states are equal.
+// same reports whether two states result from the same collections.
 func (s *applied) same(as applied) bool {
 	return s.Snapshot.Equal(as.Snapshot) && s.Generated.Equal(as.Generated) && s.Deltas == as.Deltas && slices.Equal(s.Files, as.Files)
 }
@@ -138,8 +138,9 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 	return r.snapshot(ctx, snapshot, all, is)
 }
 
-// coded returns a snapshot whose uncompressed file the server can code against an earlier snapshot
-// that the client has, or nil. Such a snapshot costs only its changes, and shows deletions.
+// coded returns a copy of snapshot that contains only the uncompressed file, if snapshot is new and
+// the client has a dictionary for the file. Otherwise, it returns nil. Compressed with a
+// dictionary, a snapshot transfers only its changes, and it shows deletions.
 func (r *run) coded(ctx context.Context, snapshot *offered, was applied) *offered {
 	if r.unknown || snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.HasDictionary(ctx, r.Client, snapshot.plain().url) {
 		return nil
@@ -195,7 +196,7 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 		is = so
 	}
 	if is.Generated.Before(was.Generated) {
-		// A stored page may come from a delta that no longer exists.
+		// Applied pages may come from a delta that the sitemap no longer lists.
 		complete, is.Generated = false, was.Generated
 	}
 	return is, complete, nil

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	maxTries    = 4       // maximum number of consecutive downloads with less than progress bytes
-	maxRestarts = 3       // maximum number of restarts per file
-	progress    = 1 << 20 // minimum number of bytes that counts as progress
-	leastRate   = 128 << 10
-	longest     = 12 * time.Hour
+	maxTries    = 4              // maximum number of consecutive requests that each receive fewer than progress bytes
+	maxRestarts = 3              // maximum number of restarts per file
+	progress    = 1 << 20        // minimum number of bytes that count as progress
+	leastRate   = 128 << 10      // download rate, in bytes per second, from which the time limit follows
+	longest     = 12 * time.Hour // maximum time limit of a download
 )
 
-// spool is a downloaded file in its coding.
+// spool is a downloaded file. Its bytes are as received, unless decoded is set.
 type spool struct {
 	file *os.File
 	size int64 // number of bytes so far
@@ -45,8 +45,8 @@ func (s *spool) close() {
 	discard(s.file)
 }
 
-// temporary creates a temporary file. Discarding the file deletes it. On systems with unnamed
-// files, it is also deleted when the process ends.
+// temporary creates a temporary file, which discard deletes. On systems that can remove the name of
+// an open file, the file is also deleted when the process ends.
 func temporary() (*os.File, error) {
 	f, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {
@@ -66,8 +66,8 @@ func (r *run) allowed(u string) bool {
 	return r.o.Hosts == nil || hostOf(u) == hostOf(r.Root) || slices.Contains(r.o.Hosts, hostOf(u))
 }
 
-// visit reports a note for a new host of collections. If a redirect leads to a host that the
-// options do not allow, it returns an error.
+// visit reports a note for each new host of collections. If the options do not allow the host, for
+// example after a redirect, it returns an error.
 func (r *run) visit(at string) error {
 	host := hostOf(at)
 	if !r.allowed(at) {
@@ -187,7 +187,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 			return false, fmt.Errorf("%s: the server does not have the dictionary: %w", f.url, millrace.ErrNotFound)
 		}
 		if !s.decoded && len(resp.Header[dcz.Use]) > 0 {
-			s.decoded, s.total = true, -1 // the client decodes the content
+			s.decoded, s.total = true, -1 // decode the content, because the client stores it as a dictionary
 		}
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// File is a collection in an open file.
+// File is an open collection file.
 type File struct {
 	*Collection
 	Size int64 // size of the file in bytes
@@ -25,7 +25,7 @@ type File struct {
 	o      *FileOptions
 	step   string
 	read   int64 // number of bytes read in the current step
-	total  int64 // total number of bytes of the step
+	total  int64 // number of bytes that the step reads
 }
 
 // FileOptions are the options of [OpenFile].
@@ -33,8 +33,8 @@ type FileOptions struct {
 	Stdin  io.Reader    // input for the name "-"
 	Client *http.Client // client for URLs
 	Logger *slog.Logger // If nil, nothing is logged.
-	// Progress receives the number of bytes that a step has read, and their total. An empty step
-	// ends the previous one. If nil, progress is not reported.
+	// Progress receives the number of bytes that a step has read, and the number that it reads in
+	// total. An empty step ends the previous one. If nil, progress is not reported.
 	Progress func(step string, read, total int64)
 }
 
@@ -151,8 +151,8 @@ func (f *File) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Step starts a step that reads the file the given number of passes. If title is empty, no progress
-// is reported.
+// Step starts a step that reads the file in the given number of passes. If title is empty, Step
+// only ends the previous step.
 func (f *File) Step(title string, passes int64) {
 	if title != "" {
 		title += " " + f.name

@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ruled is an error with the checker rule that its cause violates. The rule ID has no protocol
+// ruled is an error with the ID of the checker rule that its cause violates, without the protocol
 // name.
 type ruled struct {
 	rule string

@@ -14,7 +14,7 @@ import (
 )
 
 // take applies one collection, in the first coding that is not rejected. If the client has a
-// dictionary, the first one is the uncompressed file, coded against the dictionary. take verifies
+// dictionary, take first tries the uncompressed file, compressed with the dictionary. take verifies
 // the whole file before it yields the first page. ErrUnmodified means that the collection was
 // already applied.
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
@@ -96,8 +96,8 @@ func newest(a, b time.Time) time.Time {
 	return b
 }
 
-// expect rejects a file that differs from its sitemap element, and a replayed file (Replay
-// Attacks).
+// expect rejects a file that contradicts its sitemap element, and a replayed file (Replay Attacks).
+// It reports notes for harmless differences.
 func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) error {
 	meta := c.Metadata()
 	kind := "snapshot"
