@@ -8,8 +8,8 @@ import (
 )
 
 // Rules returns one rule for each requirement, parameter, field, error and header of the
-// specification that a client can check, in the order of its sections. A member that a schema
-// requires, or whose type it defines, is a MUST.
+// specification that a client can check. A member that a schema requires, or whose type it defines,
+// is a MUST.
 //
 // A rule checks only data that earlier rules accepted, so one fault causes one finding.
 //
@@ -26,7 +26,7 @@ import (
 //	6    servers SHOULD cache responses: X-OpenFeeder-Cache reports this (9)
 //	7    sites MAY require authentication: rules check sites that do
 //	10   options of the implementation; drafts and personal data: not visible to a client
-//	12   the events themselves are on the server
+//	12   the analytics events exist only on the server
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
 	return []check.Rule{

@@ -31,7 +31,7 @@ func checkItemURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// isPage accepts the page URLs that the reader accepts.
+// isPage returns the kind of the page URLs that the reader accepts.
 func (s *siteContext) isPage() kit.Kind {
 	return kit.TextKind("a path or URL of the site", func(u string) bool {
 		_, err := s.feed.url(s.Root(), u)
@@ -116,7 +116,8 @@ func checkAuthor(ctx context.Context, s *siteContext, fail check.Fail) error {
 	})(ctx, s, fail)
 }
 
-// question returns the response to a question for which the site has an answer.
+// question returns the response to a search for a word of a page title. If no title has a word, or
+// the site has no search, the error is ErrNotApplicable.
 func (s *siteContext) question(ctx context.Context, pairs ...string) (*siteResponse, error) {
 	if err := s.live(); err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func checkQuestion(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkRelevance checks responses to a question.
+// checkRelevance checks the relevance of the chunks in the response to a question.
 func checkRelevance(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.question(ctx)
 	if err != nil {

@@ -43,7 +43,7 @@ type siteResponse struct {
 	url  string
 	resp *check.Response
 	err  error
-	body object // If nil, it is not a JSON object.
+	body object // the body, or nil if it is not a JSON object
 }
 
 // ok reports whether the response is a 200 with a JSON object.
@@ -73,15 +73,15 @@ type siteContext struct {
 	about *siteResponse // response for the well-known path
 	found *siteResponse // response with the discovery document: about, or the document to which the root links
 	feed  feed
-	index *siteResponse   // response of the endpoint without parameters. If nil, there is no endpoint.
+	index *siteResponse   // response of the endpoint without parameters. If nil, there is no usable endpoint.
 	items []object        // items of index
-	pages []*siteResponse // sampled pages, in order
-	asked []string        // URLs of pages
+	pages []*siteResponse // responses for the sampled pages, in order
+	asked []string        // URLs of the sampled pages
 	// sync contains the changes since shortly before the newest date of the index; nil for a
 	// static feed.
 	sync *siteResponse
-	word string // word of a page title, for a question that has an answer. If empty, no page has a title.
-	day  time.Time
+	word string    // word of a page title, for a question that has an answer. If empty, no page has a title.
+	day  time.Time // newest date in the index, or a week ago if the index has no dates
 }
 
 // get requests a document. Errors of the site are part of the response; get returns all other
@@ -165,7 +165,7 @@ func (s *siteContext) looksLikeDiscovery(a *siteResponse) bool {
 }
 
 // linkedDiscovery returns the discovery document to which the root links, or nil if the root has no
-// such link.
+// such link. For a link to the well-known path, the response has the error errNone.
 func (s *siteContext) linkedDiscovery(ctx context.Context) (*siteResponse, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
@@ -220,7 +220,7 @@ func (s *siteContext) sample(ctx context.Context) error {
 				return err
 			}
 			if target, err = canon.Resolve(at, kit.Text(it["document"])); err != nil || it["document"] == nil || !s.HasHost(target) {
-				continue // a static feed does not contain the URL of the document
+				continue // the item does not name a document that can be fetched
 			}
 		}
 		a, err := s.get(ctx, target)
@@ -238,7 +238,7 @@ func (s *siteContext) closed() bool {
 		(s.index.resp.Status == http.StatusUnauthorized || s.index.resp.Status == http.StatusForbidden)
 }
 
-// live returns an error if the endpoint does not respond or ignores parameters.
+// live returns ErrNotApplicable if the endpoint does not return an index or ignores parameters.
 func (s *siteContext) live() error {
 	if s.index == nil || !s.index.ok() || s.feed.Static {
 		return check.ErrNotApplicable

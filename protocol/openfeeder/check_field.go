@@ -112,7 +112,7 @@ func errorField(k kit.Kind, path ...string) siteCheck {
 	}
 }
 
-// onPages runs f on every sampled page.
+// onPages returns a check that runs f on every sampled page.
 func onPages(f func(p *siteResponse, fail check.Fail)) siteCheck {
 	return check.All(func(s *siteContext) []*siteResponse { return s.pages }, func(_ *siteContext, p *siteResponse, fail check.Fail) bool {
 		if p.page() {
@@ -122,7 +122,7 @@ func onPages(f func(p *siteResponse, fail check.Fail)) siteCheck {
 	})
 }
 
-// onChunks runs f on every chunk of every sampled page.
+// onChunks returns a check that runs f on every chunk of every sampled page.
 func onChunks(f func(p *siteResponse, i int, c object, fail check.Fail)) siteCheck {
 	return check.All(func(s *siteContext) []*siteResponse { return s.pages }, func(_ *siteContext, p *siteResponse, fail check.Fail) bool {
 		chunks, _ := objects(p.body.at("chunks"))

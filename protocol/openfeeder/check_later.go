@@ -159,9 +159,8 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 	return nil
 }
 
-// checkInvalidated runs some time after the other rules. It fetches the pages that the site reports
-// as changed since the first read. If it reports none, checkInvalidated fetches the pages that
-// changed last before that read.
+// checkInvalidated fetches pages that the site reports as changed since the first sync reply. If
+// the site reports none, it fetches pages that the first reply lists.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable

@@ -21,7 +21,7 @@ func checkURLParameter(_ context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// checkPageParameter requests the second page with the smallest limit.
+// checkPageParameter requests the second page of the index with a limit of 1.
 func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
@@ -47,7 +47,8 @@ func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) er
 	return nil
 }
 
-// longPage returns a sampled page with at least n chunks and its URL, or nil.
+// longPage returns the relative URL of a sampled page with at least n chunks, and the response for
+// the page, or "" and nil.
 func (s *siteContext) longPage(n int) (string, *siteResponse) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))

@@ -52,8 +52,8 @@ func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 // invisible matches the parts of an HTML source that readers do not see.
 var invisible = regexp.MustCompile(`(?is)<script\b.*?</script\s*>|<style\b.*?</style\s*>|<!--.*?-->|<[a-z/!][^>]*>`)
 
-// shows reports whether a page of the site shows the markup as visible text. It ignores line
-// breaks and code highlighting.
+// shows reports whether a page of the site shows the markup as visible text. It ignores white space
+// and tags, such as those of code highlighting.
 func (s *siteContext) shows(ctx context.Context, pageURL, markup string) (bool, error) {
 	if !s.HasHost(pageURL) {
 		return false, nil // request no other site

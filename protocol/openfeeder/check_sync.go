@@ -46,7 +46,7 @@ func checkSinceToken(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// token returns the token of the reply, or "".
+// token returns the token of the sync reply, or "".
 func (s *siteContext) token() string {
 	if s.sync == nil {
 		return ""
@@ -119,7 +119,7 @@ func checkTombstones(name string, k kit.Kind) siteCheck {
 	}
 }
 
-// checkUntil requests a window that ends before the first page was published.
+// checkUntil requests a window that ends before any page on the web was published.
 func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "since", "1990-01-01T00:00:00Z", "until", "1990-01-02T00:00:00Z")
 	if err != nil {

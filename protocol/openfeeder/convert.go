@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// fields are the fields that the reader sets in Page.Known. The language is also known if the
-// document has one.
+// fields are the fields that the reader sets in Page.Known. It removes FieldLanguage if the
+// document has no language.
 const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldContent
 
@@ -63,7 +63,7 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 		Author:    canon.ValidUTF8(p.Author),
 		Published: kit.FormatTime(p.Published),
 		Updated:   kit.FormatTime(p.Modified),
-		Language:  languageOf(p.Language), // the site's language may change without the page
+		Language:  languageOf(p.Language), // not the site's language, which may change without the page
 		Revision:  p.Version,
 	}
 	for _, c := range chunk.Passages(p) {
@@ -130,7 +130,7 @@ func (w *page) read() *millrace.Page {
 	switch w.Language {
 	case "":
 		p.Known &^= millrace.FieldLanguage
-	case unknownLanguage: // unknown language
+	case unknownLanguage:
 		p.Language = ""
 	}
 	return p
@@ -146,7 +146,7 @@ func relative(base, u string) string {
 	return rest
 }
 
-// languageOf returns the first well-formed language tag.
+// languageOf returns the first well-formed language tag, or "und" if there is none.
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {

@@ -17,9 +17,9 @@ import (
 var types = map[string]string{"p": chunk.Paragraph, "h": chunk.Heading, "l": chunk.List, "c": chunk.Code, "q": chunk.Quote}
 
 // blocksMember returns the member blocks of a passage. For each block in order, it contains the
-// letter of the type (with the level of a heading), a colon, and the start of the block in the text
-// in code points: "h2:0 p:12 l:340". A block ends before the white space in front of the next
-// block. The member is empty if the text alone gives the same blocks.
+// letter of the type (with the level of a heading), a colon, and the position in the text at which
+// the block starts, in code points: "h2:0 p:12 l:340". A block ends before the white space in front
+// of the next block. The member is empty if the text alone gives the same blocks.
 func blocksMember(p *chunk.Passage) string {
 	if slices.Equal(p.Parts, partsOf(&piece{Type: p.Type, Text: p.Text})) {
 		return ""
@@ -216,10 +216,10 @@ func parseDefinitions(lines []string) millrace.Block {
 	return b
 }
 
-// maxIndent is the maximum depth of nested lists in the text of a chunk.
+// maxIndent limits the indentation of nested lists in the text of a chunk, in spaces.
 const maxIndent = 16
 
-// cutMark removes "- " or a number from a line; number is -1 for "- ".
+// cutMark removes "- ", or a number and ". ", from a line. number is -1 for "- ".
 func cutMark(line string) (number int, text string, ok bool) {
 	if text, ok := strings.CutPrefix(line, "- "); ok {
 		return -1, text, true

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// The specification defines no link relation of the discovery document, only its well-known path.
+// The specification defines no link relation for the discovery document, only a well-known path.
 const (
 	relation  = "openfeeder"
 	mediaType = "application/json"
@@ -71,8 +71,8 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	return d, nil
 }
 
-// Advertise announces the discovery document on the site's root, and by the comment of section 11
-// in robots.txt.
+// Advertise returns a link from the site's root to the discovery document, and the comment of
+// section 11 for robots.txt.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	link := millrace.Link{URL: path(v.Site(), discovery), Rel: relation, Type: mediaType, HTML: true}
 	return millrace.Advertisement{

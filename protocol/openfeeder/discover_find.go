@@ -25,7 +25,7 @@ type feed struct {
 	Static   bool   `json:"static,omitempty"` // the server ignores parameters
 }
 
-// maxPointers is the maximum number of link targets of a root that are tried.
+// maxPointers is the maximum number of the root's link targets that are tried.
 const maxPointers = 4
 
 // errNone is the error for a site without OpenFeeder.
@@ -102,8 +102,9 @@ func (r *reader) readDiscovery(ctx context.Context, target string) (feed, error)
 	return f, nil
 }
 
-// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. It rejects an http
-// endpoint of an https site. If the endpoint is on Alias, locate uses the same path on Home.
+// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. If the endpoint of
+// an https site is http, locate rejects it, unless it is on Alias: then locate uses the same path
+// on Home.
 func (f *feed) locate(at *url.URL, ref string) (err error) {
 	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
@@ -119,9 +120,8 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 
 // setBase sets Base and Alias from the site.url of the discovery document. An origin other than
 // root and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs are
-// resolved against Home, and so are the paths of URLs on the alias. So the feed loses no page, and
-// contains only pages of the origin where it was found. If siteURL is not a URL, setBase returns an
-// error.
+// resolved against Home, and so are the paths of URLs on the alias. Thus the feed loses no page,
+// and claims no page of another site. If siteURL is not a URL, setBase returns an error.
 func (f *feed) setBase(root, siteURL string) error {
 	base, err := canon.URL(siteURL)
 	switch {
@@ -155,7 +155,8 @@ func (f *feed) url(root, ref string) (string, error) {
 }
 
 // pointers returns the URLs to which the root links as OpenFeeder: in Link fields, link elements
-// and meta elements.
+// and meta elements. If there are no links, but the root has the version header (9), it returns the
+// recommended endpoint.
 func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	resp, err := r.ask(ctx, r.Root, fetch.Validators{}, kit.HTMLTypes)
 	if err != nil {
@@ -187,7 +188,7 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 }
 
 // targets returns the targets of links to OpenFeeder: links with the relation "openfeeder",
-// alternates with that title, and meta elements with that name.
+// alternates with the title "openfeeder", and meta elements with the name "openfeeder".
 func targets(head weblink.Head) []string {
 	var out []string
 	for _, l := range head.Links {

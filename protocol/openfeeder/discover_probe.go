@@ -15,14 +15,15 @@ import (
 
 const (
 	probeBytes = 1 << 20 // maximum number of transferred bytes of a document that a probe reads
-	// Upper limits of the estimated pages of a feed and of the requests per page, whatever the
-	// server declares.
+	// Upper limits for the estimated number of pages of a feed, and for the number of requests per
+	// page, whatever the server declares.
 	mostPages = 1 << 28
 	mostParts = 1 << 10
 )
 
 // probe finds the feed like a reader. It fetches the first and the last page of the index, the
-// changes since now, and a few pages.
+// changes since now, and a few pages. From a static feed, it fetches only the first file of the
+// index and a few pages.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
@@ -56,7 +57,7 @@ type feedProbe struct {
 	named int64  // average size of an item in transferred bytes
 }
 
-// spent returns the cost of a request.
+// spent returns the cost of the requests that ask sends.
 func (l *feedProbe) spent(ask func() error) (protocol.Cost, error) {
 	before := *l.probeCost
 	err := ask()
@@ -236,7 +237,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	}
 	files := int64(max(min(first.TotalPages, maxPages), 1))
 	o := l.offer
-	o.Deletes = true // pages that are missing in the index are deleted
+	o.Deletes = true // pages that are missing from the index are deleted
 	l.items = first.Items
 	o.Pages = min(len(first.Items)*int(files), mostPages)
 	if files > 1 {

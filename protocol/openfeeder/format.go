@@ -83,7 +83,7 @@ type item struct {
 	Relevance *float64 `json:"relevance"` // only in a ranked index
 }
 
-// page is the response to url (3.2).
+// page is the response to a query with url (3.2).
 type page struct {
 	URL       string  `json:"url"` // absolute URL
 	Title     string  `json:"title"`
@@ -162,7 +162,7 @@ type tombstone struct {
 // token is the content of a sync_token (3.4), which encodes it in base64. All members except T are
 // extensions of the specification.
 type token struct {
-	T string  `json:"t"` // time of as_of
+	T string  `json:"t"` // the time of as_of
 	N *uint64 `json:"n"` // sequence number in the log; nil = use T
 	E string  `json:"e"` // epoch of the store to which N belongs
 	// Part reports whether the client received some pages in a state later than N. The client may
@@ -188,8 +188,9 @@ const maxToken = 1024
 
 var errToken = errors.New("not a sync_token")
 
-// parseToken parses a token in the standard or the URL-safe alphabet, with or without padding. A
-// date is treated as the start of that day. A space, which is a decoded "+", is treated as "+".
+// parseToken parses a token in the standard or the URL-safe alphabet, with or without padding. If T
+// is a date without a time, at is the start of that day. A space, which is a decoded "+", is
+// treated as "+".
 func parseToken(s string) (t token, at time.Time, err error) {
 	if len(s) > maxToken {
 		return t, at, errToken
@@ -262,7 +263,8 @@ func decodeAbout(body []byte) (*discoveryDocument, error) {
 	return a, nil
 }
 
-// understood reports whether the major version of a schema is supported.
+// understood reports whether the major version of a schema is supported. It accepts schemas with
+// other names.
 func understood(schema string) bool {
 	version, ok := strings.CutPrefix(schema, "openfeeder/")
 	major, _, _ := strings.Cut(version, ".")

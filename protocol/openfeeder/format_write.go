@@ -117,7 +117,7 @@ func appendItems(b []byte, name string, items []item) []byte {
 	return append(b, ']')
 }
 
-// head returns an index up to its first item, and tail returns the part after its last item. They
+// head returns an index up to its first item, and tail appends the part after its last item. They
 // allow a large index to be streamed.
 func (x *index) head() []byte {
 	b := member([]byte{'{'}, "schema", schema)

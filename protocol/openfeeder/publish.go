@@ -43,7 +43,7 @@ type PublisherOptions struct {
 type publisher struct {
 	o      protocol.PublisherOptions
 	own    PublisherOptions
-	most   int // maximum number of changes on a page of a sync reply, except those of one commit
+	most   int // maximum number of changes on a page of a sync reply, without the rest of the last commit
 	orders orders
 	items  itemCache
 	views  views

@@ -24,7 +24,7 @@ const (
 type commit struct {
 	seq    uint64
 	frames []byte
-	gone   bool // the change deletes pages
+	gone   bool // whether the commit deletes pages
 }
 
 // burst contains the events of several commits that were published together. They are written to
@@ -33,10 +33,10 @@ type burst struct {
 	last   uint64 // last sequence number
 	frames []byte
 	ends   []commitEnd // end of each commit, for clients that have received only some of the commits
-	gone   bool        // the change deletes pages
+	gone   bool        // whether one of the commits deletes pages
 }
 
-// commitEnd is the end of the events of a commit in the frames.
+// commitEnd is the position in a burst's frames at which the events of a commit end.
 type commitEnd struct {
 	seq uint64
 	end int
@@ -72,10 +72,10 @@ type events struct {
 	slow     uint64             // sequence number; events between slow and first were dropped because pages were deleted
 	at       uint64             // last sequence number of the stored events
 	bursts   []burst
-	size     int           // total bytes of their frames
-	moved    chan struct{} // closed when one of the fields above changes
+	size     int           // total size of the frames of bursts in bytes
+	moved    chan struct{} // closed and replaced when events are added or reading ends
 	err      error         // reason why reading ended
-	reported bool          // err was already returned to the gateway for its log
+	reported bool          // whether err was already returned to the gateway for its log
 	catch    chan struct{} // slots for clients that read past events from the log
 }
 
@@ -93,7 +93,8 @@ func (e *events) catchSlots() chan struct{} {
 	return e.catch
 }
 
-// join adds a client. The first client starts the read loop.
+// join adds a client. If it is the first client, or the read loop has ended with an error, join
+// starts the read loop.
 func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -184,7 +185,7 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 func (e *events) end(ctx context.Context, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if ctx.Err() == nil { // otherwise, another read loop has started
+	if ctx.Err() == nil { // otherwise, this read loop was stopped
 		e.err = err
 		e.wake()
 	}
@@ -195,8 +196,8 @@ func (e *events) wake() {
 	e.moved = make(chan struct{})
 }
 
-// add adds a burst, and drops the oldest ones. If pages were deleted, it drops all earlier bursts,
-// because they may name these pages.
+// add adds a burst, and drops the oldest bursts beyond the limits. If pages were deleted, it drops
+// all earlier bursts, because they may name these pages.
 func (e *events) add(ctx context.Context, b burst) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

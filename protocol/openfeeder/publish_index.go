@@ -30,7 +30,7 @@ func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	return d
 }
 
-// window adds the items for a page number and a limit.
+// window adds the items for the query's page number and limit to x.
 func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q query, x *index) error {
 	site := v.Site()
 	if q.page > x.TotalPages {

@@ -14,8 +14,8 @@ import (
 )
 
 // stride is the minimum number of pages between two cached spots of an order. maxCachedOrders is
-// the maximum number of cached views, and maxCachedSpots the maximum number of spots per view.
-// After mostChanges changes, an order is discarded.
+// the maximum number of cached views, and maxCachedSpots the maximum number of spots per view. If
+// more than mostChanges changes separate two views, the spots of the earlier view are not reused.
 const (
 	stride          = maxLimit
 	maxCachedOrders = 2
@@ -149,7 +149,7 @@ func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 	return []rank{rankOf(v.Site().Base, p)}, true
 }
 
-// pages yields n published pages from the number from on, without their blocks.
+// pages yields at most n published pages without their blocks, and skips the first from pages.
 func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
 	return func(yield func(*millrace.Page, error) bool) {
 		o.mu.Lock()

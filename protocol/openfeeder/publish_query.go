@@ -31,16 +31,16 @@ const (
 // query contains the parameters of sections 3.1 and 3.4 that apply in the mode of the query.
 type query struct {
 	mode  mode
-	url   string // absolute canonical URL
-	text  string // value of q
-	least float64
-	page  int // page number, starting at 1
-	limit int // 1 to maxLimit
+	url   string  // absolute canonical URL
+	text  string  // value of q
+	least float64 // value of min_score
+	page  int     // page number, starting at 1
+	limit int     // 1 to maxLimit
 
-	since, until time.Time   // values that are dates; zero = absent
-	token        *token      // value of since that is a token, or nil
+	since, until time.Time   // since: the date, or the time of the token; until: the date; zero = absent
+	token        *token      // since, if it is a token with a sequence number, or nil
 	at           resumePoint // position at which a reply continues
-	raw          [2]string   // since and until as received
+	raw          [2]string   // since and until in normalized form, or ""
 }
 
 const (
@@ -100,8 +100,8 @@ func parameters(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// clamp parses an integer and limits it to the range from low to high. If s is not an integer, it
-// returns otherwise.
+// clamp parses an integer and limits it to the range from low to high. If s is not an integer,
+// clamp returns the parameter otherwise.
 func clamp(s string, otherwise, low, high int) int {
 	digits := strings.TrimPrefix(strings.TrimSpace(s), "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -141,7 +141,7 @@ func cutRunes(s string, n int) string {
 	return s
 }
 
-// parseURL returns the canonical URL of a page for a path, or for an absolute URL of the site.
+// parseURL returns the canonical URL of a page, given its path or its absolute URL on the site.
 func parseURL(site millrace.Site, s string) (string, error) {
 	wrong := func(why string) error {
 		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Send the path of a page, or its URL on "+canon.Origin(site.Base)+".")

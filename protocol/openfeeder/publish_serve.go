@@ -48,7 +48,7 @@ func (p *publisher) Serve(w http.ResponseWriter, r *http.Request, live millrace.
 const (
 	heartbeat    = 15 * time.Second
 	writeTimeout = 10 * time.Second // limit for a client that does not read
-	atOnce       = 32 << 10         // number of bytes that a client must read in that time
+	atOnce       = 32 << 10         // number of bytes that a client must read within writeTimeout
 	catching     = 4                // maximum number of clients that read past events from the log at the same time
 )
 
@@ -135,7 +135,7 @@ func (l *listener) await(ctx context.Context) (millrace.View, error) {
 		case !errors.Is(err, context.DeadlineExceeded):
 			return v, err
 		}
-		if v, err := l.live.View(); err == nil { // the site may have no pages
+		if v, err := l.live.View(); err == nil { // Wait does not return the view of a site without pages
 			return v, nil
 		}
 	}
@@ -188,8 +188,8 @@ func ready(site millrace.Site, from uint64, sent string) []byte {
 }
 
 // eventID returns the token for a position in the events, with its commit time. A client at that
-// position may not have the state of that time: if a page changed before and after it, the stream
-// may have sent only the later change.
+// position may not have the state of that time: if a page changed before and after the position,
+// the stream may have sent only the later change.
 func eventID(site millrace.Site, seq uint64, commitTime string) string {
 	return token{T: commitTime, N: &seq, E: site.Epoch, Part: true}.String()
 }
@@ -292,7 +292,7 @@ func (p *publisher) finalEvent(err error) []byte {
 // errGone means that the client has stopped reading.
 var errGone = errors.New("client disconnected")
 
-// catchUp sends the events before the stored events, which it reads from the log.
+// catchUp reads past events from the log and sends them.
 func (l *listener) catchUp(ctx context.Context) error {
 	e := &l.p.events
 	select {

@@ -23,13 +23,13 @@ const (
 	staticItems = 50_000 // maximum number of items per index file
 )
 
-// static reports whether a path belongs to a static feed.
+// static reports whether the feed is static and a path has the form of an index file.
 func (p *publisher) static(name string) bool {
 	return p.o.Static && strings.HasSuffix(name, staticEnd) &&
 		(name == staticIndex(0) || strings.HasPrefix(name, endpoint+"-"))
 }
 
-// staticIndex returns the path of index file i. The first file is 0.
+// staticIndex returns the path of the index file with number i, starting at 0.
 func staticIndex(i int) string {
 	if i == 0 {
 		return endpoint + staticEnd
@@ -37,9 +37,9 @@ func staticIndex(i int) string {
 	return endpoint + "-" + strconv.Itoa(i+1) + staticEnd
 }
 
-// staticName returns the path of the file of a page. target is the path and query of the page. The
-// name contains the path, "~d" for a trailing slash, and "~q" with the query in base 32. Tildes in
-// the last segment are doubled, so the encoding is unambiguous.
+// staticName returns the path of a page's file. target is the path and query of the page. The name
+// contains the path, "~d" for a trailing slash, and "~q" followed by the query in base 32. Tildes
+// in the last segment are doubled, so the encoding is unambiguous.
 func staticName(target string) string {
 	dir, query, _ := strings.Cut(target, "?")
 	last := dir[strings.LastIndexByte(dir, '/')+1:]
@@ -152,7 +152,7 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 	}
 }
 
-// writeStatic writes index file i. The first file is 0.
+// writeStatic writes the index file with number i, starting at 0.
 func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, limit int, w io.Writer) error {
 	site := v.Site()
 	x := &index{Page: i + 1, TotalPages: files}

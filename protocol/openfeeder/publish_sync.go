@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Maximum number of changes on a page of a reply, without the rest of its last commit, and maximum
-// number of pages that are scanned to compare dates.
+// syncItems is the maximum number of changes on a page of a reply, without the rest of its last
+// commit. scanned is the maximum number of pages that a request scans to compare dates.
 const (
 	syncItems = 500
 	scanned   = 50_000
@@ -41,7 +41,7 @@ type plan struct {
 }
 
 // sync returns the changes (section 3.4). All pages of a reply belong to one edition as long as
-// that is in memory. After that, further pages also list the changes since the edition.
+// that edition is in memory. After that, further pages also list the changes since the edition.
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if site.Volatile {
@@ -86,8 +86,9 @@ func resync(why string) error {
 	return refuse(http.StatusGone, resyncRequired, why+": read the index and continue from its sync_token.")
 }
 
-// plan returns the plan for a query. For a token, and for a date after the start of the log without
-// until, the plan uses only the log. For other dates, it compares the dates of the pages.
+// plan returns the plan for a query. For a token of this store, and for a date after the start of
+// the log without until, the plan uses only the log. For a token of another store, it lists all
+// pages. For other dates, it compares the dates of the pages.
 func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan, err error) {
 	site := v.Site()
 	if t := q.token; t != nil && q.until.IsZero() {
@@ -174,14 +175,14 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 func (r *replying) end(ctx context.Context, more bool) error {
 	s := &r.c.Sync
 	switch {
-	case r.pl.puts && more: // each page of the log has its own token
+	case r.pl.puts && more: // in a reply from the log, each page has its own token
 		s.AsOf = r.reported
-		// A page that changed before and after that position is listed after it.
+		// A page of the site that changed before and after this position is listed only after it.
 		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)
 		s.SyncToken = token{T: s.AsOf, N: &r.site.Seq, E: r.site.Epoch, Part: r.pl.part}.String()
-	case more: // only the end of the list has a token
+	case more: // in a reply by date, only the last page has a new token
 		s.AsOf = r.at.Time
 		s.SyncToken = token{T: kit.FormatTime(start(r.q.since))}.String()
 		if r.q.token != nil {
@@ -211,7 +212,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 	return nil
 }
 
-// start returns t, or the earliest time in RFC 3339 if t is zero.
+// start returns t, or the Unix epoch if t is zero.
 func start(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -219,7 +220,7 @@ func start(t time.Time) time.Time {
 	return t
 }
 
-// replying is the state while a page of a reply is built.
+// replying holds the state of building a page of a reply.
 type replying struct {
 	p        *publisher
 	v        millrace.View
@@ -347,7 +348,7 @@ func (r *replying) when(p *millrace.Page) (added, updated bool) {
 	return in(at), at.Before(since) && in(p.Modified)
 }
 
-// views caches the views for replies of several pages.
+// views caches the views of replies that have several pages.
 type views struct {
 	mu   sync.Mutex
 	last []millrace.View

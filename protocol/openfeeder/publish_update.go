@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Maximum number of URLs in an update, and maximum number of bytes.
+// Maximum number of URLs in an update, and maximum size of its body in bytes.
 const (
 	maxUpdate = 1000
 	maxBody   = 1 << 20

@@ -36,8 +36,8 @@ type reader struct {
 	ignored int  // number of consecutive page requests that returned the index
 }
 
-// ignoredAfter is the number of page requests answered with the index after which a server counts
-// as a static host, which returns no pages.
+// ignoredAfter is the number of consecutive page requests answered with the index after which the
+// reader assumes a static host, which returns no pages.
 const ignoredAfter = 3
 
 // ignoresQueries reports whether the server ignores queries, so pages cannot be requested.
@@ -56,11 +56,12 @@ func (r *reader) answered(index bool) {
 	}
 }
 
-// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A nil
-// client means the guarded default client. Nil options mean the zero value.
+// NewReader returns a source that reads a site. endpoint may be any URL of the site. A nil client
+// means the guarded default client. Nil options mean the zero value.
 //
-// Changes reads the index once, and after that the changes since the last token. It requests pages
-// one by one. For a server without tokens, and for a static feed, it reads the index every time.
+// Changes reads the index once, and after that the changes since the last token. For a server
+// without tokens, and for a static feed, it reads the index every time. Changes yields no content;
+// Page fetches the pages one by one.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -77,7 +78,7 @@ type cursor struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"` // time of the last discovery
 	Feed  feed      `json:"feed"`
-	Token string    `json:"token,omitempty"` // token up to which all changes were applied; "" = the index is still being read
+	Token string    `json:"token,omitempty"` // token up to which all changes were applied; "" = the next run reads the index
 	// ETag is the ETag of the reply to Token, if that reply contained no changes.
 	ETag string `json:"etag,omitempty"`
 	// ReportsDeletions reports whether the site lists deletions. If not, Polls counts the replies
@@ -96,13 +97,13 @@ type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	named   bool // some yielded pages are missing in the next listing
+	named   bool // whether this run has yielded pages
 }
 
 var errResync = errors.New("the index must be read again") // the token is not sufficient
 
-// Changes yields the pages of the index or the changes since a cursor, and then a checkpoint that
-// covers them.
+// Changes yields the pages of the index or the changes since a cursor, with checkpoints that cover
+// them.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -162,7 +163,7 @@ func (r *reader) remember(f feed) {
 	r.feed = f
 }
 
-// read reads the site in the best way that it supports.
+// read reads the site in the best way that the site supports.
 func (r *run) read(ctx context.Context) error {
 	if r.is.Feed.Static {
 		return r.static(ctx)
@@ -250,7 +251,7 @@ func (r *run) put(ctx context.Context, reply *changes) error {
 	return nil
 }
 
-// name yields the page of an item. section is the file that contains the item.
+// name yields the page of an item. section is its Ref.Section.
 func (r *run) name(ctx context.Context, it *item, section string) error {
 	u, err := r.urlOf(it.URL)
 	ref := millrace.Ref{URL: u, Version: it.version(), Section: section}
@@ -337,7 +338,7 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 	return head, b.Content, nil
 }
 
-// maxFailure is the maximum number of bytes that are read of an error's body.
+// maxFailure is the maximum number of bytes that are read from the body of an error response.
 const maxFailure = 64 << 10
 
 // ignoredQuery returns the error for a reply that cannot be decoded. A host that ignores queries

@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Limits of an event stream. A connection that sends more is closed and opened again, because the
-// data of events is not used.
+// Limits of an event stream. A connection that exceeds maxStream or maxLine is closed and opened
+// again. This loses nothing, because the reader ignores the data of events.
 const (
 	maxStream = 16 << 20 // maximum number of bytes per connection
 	maxLine   = 256 << 10

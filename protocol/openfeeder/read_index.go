@@ -18,7 +18,8 @@ import (
 const (
 	// allTime is before the date of every page, so a sync since allTime lists all pages.
 	allTime = "0001-01-01T00:00:01Z"
-	// maxEmpty is the number of empty pages after which the reader stops reading an index.
+	// maxEmpty is the number of consecutive empty pages after which the reader stops reading an
+	// index.
 	maxEmpty = 10
 	// maxPages is the maximum number of pages of an index or a reply.
 	maxPages = 1 << 20
@@ -58,9 +59,9 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 	return x, nil
 }
 
-// readIndex reads the complete site, and then the changes made in the meantime. If alone is set, no
-// other pages were yielded before, and the final checkpoint is complete: all other stored pages are
-// deleted.
+// readIndex reads the complete site, and then the changes made in the meantime. If alone is set,
+// this run has yielded no pages before. If, in addition, the whole index could be read, the final
+// checkpoint is complete: all other stored pages are deleted.
 func (r *run) readIndex(ctx context.Context, alone bool) error {
 	first, err := r.index(ctx, r.is.Feed, 1)
 	if err != nil {

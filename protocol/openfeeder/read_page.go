@@ -18,8 +18,8 @@ import (
 // version returns the version of the page: its revision, else its modification date, else "".
 func (it *item) version() string { return versionOf(it.Revision, it.Updated, "") }
 
-// versionOf returns the version of a page: the revision, the date, or the ETag, whichever is set
-// first. Only an ETag contains quotes.
+// versionOf returns the version of a page: the revision, else the date, else the ETag. Only an ETag
+// contains quotes.
 func versionOf(revision, updated, etag string) string {
 	switch t := parseTime(updated); {
 	case revision != "" && len(revision) <= 200 && !strings.Contains(revision, `"`):
@@ -82,7 +82,8 @@ func (r *reader) found(ctx context.Context) (feed, error) {
 }
 
 // document fetches all chunks of a page. If its parts have different states, it starts over. It
-// returns an ETag only for a document with one part, because other parts may change without it.
+// returns an ETag only for a document with one part, because other parts may change while the ETag
+// of the first stays the same.
 func (r *reader) document(ctx context.Context, f feed, u string, have millrace.Ref) (w *page, etag string, err error) {
 	for range 3 {
 		part, tag, err := r.part(ctx, f, u, have, 1)
@@ -168,8 +169,9 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	return w, head.header.Get("ETag"), nil
 }
 
-// checkURL returns the URL of the page in a response. The error is set if that is not the requested
-// page. The URLs may differ only by http and https, and by a trailing slash.
+// checkURL returns the URL of the page in a response. If that is not the requested page, it returns
+// an error. The URLs may differ by http and https, by a trailing slash, or by the two origins of
+// the feed.
 func (r *reader) checkURL(f feed, is, asked string) (string, error) {
 	u, err := f.url(r.Root, is)
 	if err != nil {

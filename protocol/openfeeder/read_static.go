@@ -13,7 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// static reads the index of a static feed if one of its files has changed.
+// static reads the index of a static feed, unless the server confirms that no file of the index has
+// changed.
 func (r *run) static(ctx context.Context) error {
 	changed := len(r.is.Files) == 0
 	for _, f := range r.is.Files {
@@ -54,7 +55,7 @@ func (r *run) static(ctx context.Context) error {
 	return r.Checkpoint(c, complete, "")
 }
 
-// staticNext returns the next file of a static index, or "" after the last one.
+// staticNext returns the URL of the next file of a static index, or "" after the last one.
 func (r *run) staticNext(x *index, files []kit.Resource) (string, error) {
 	if x.Next == "" {
 		return "", nil
