@@ -138,7 +138,7 @@ func checkEntryLink(a *seenAtom, fail check.Fail) {
 	})
 }
 
-// rfc3339 is the form of RFC 4287, section 3.3: T and Z in upper case.
+// rfc3339 matches a time as in RFC 4287, section 3.3, with T and Z in upper case.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`)
 
 // isDate reports whether s is a date and time.

@@ -41,19 +41,19 @@ type siteContext struct {
 	json     *seenJSONFeed
 	catalog  *seenCatalog
 	pages    []*seenPage       // sampled pages
-	failed   []*check.Response // sampled pages from sitemaps that were absent or gave server errors
+	failed   []*check.Response // responses 404, 410 and 5xx for sampled pages of the sitemaps
 }
 
 // seenPage is a sampled page.
 type seenPage struct {
 	url       string
-	html      *check.Response // response to a browser
+	html      *check.Response // response to a request for HTML
 	links     []weblink.Link
 	linkedURL string          // URL of the Markdown according to the links of the page
-	at        string          // URL of the Markdown. If empty, it has no URL of its own.
-	md        *check.Response // response at that URL
-	own       *check.Response // response at the page's URL if Markdown is accepted. If nil, the HTML page.
-	accept    http.Header     // header fields of that request
+	at        string          // URL of the Markdown, or "" if the Markdown has no URL of its own
+	md        *check.Response // response at that URL, or nil
+	own       *check.Response // Markdown at the page's own URL, requested with accept, or nil
+	accept    http.Header     // header fields of the request for own
 }
 
 func (s *siteContext) run(ctx context.Context) error {

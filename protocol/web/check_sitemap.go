@@ -39,7 +39,7 @@ type seenSitemap struct {
 
 // namedSitemap is a sitemap to which a document refers, and the response to its request.
 type namedSitemap struct {
-	by, url string // by is the document that refers to it. If empty, the usual path.
+	by, url string // by is the document that names url. If empty, url is the usual path.
 	resp    *check.Response
 	err     error
 }

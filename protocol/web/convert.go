@@ -24,9 +24,9 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return out
 }
 
-// Reasons why a page has no Markdown, which are the values of its tag.
+// Reasons why a page has no Markdown, for the field X-Markdown-Missing.
 const (
-	unnamed  = "unnamed" // the C-URL is on another site, so the page has no tag
+	unnamed  = "unnamed" // the C-URL is not below the site's base; never sent
 	archived = "the page only lists other pages"
 	empty    = "no content was found in the page"
 )
@@ -45,14 +45,15 @@ func missing(site millrace.Site, p *millrace.Page) string {
 	return ""
 }
 
-// hasText reports whether blocks certainly contain text. The first block of most pages does.
+// hasText reports whether a text or heading block contains text. It is faster than
+// [millrace.Page.Text], because the first block of most pages contains text.
 func hasText(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
 		return (b.Type == millrace.TextBlock || b.Type == millrace.HeadingBlock) && strings.TrimSpace(b.Text) != "" || hasText(b.Blocks)
 	})
 }
 
-// hasMedia reports whether blocks without text show anything.
+// hasMedia reports whether blocks contain a link or media with a safe URL.
 func hasMedia(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
 		switch b.Type {
@@ -63,7 +64,7 @@ func hasMedia(blocks []millrace.Block) bool {
 	})
 }
 
-// reduce returns the part of a page that the protocol carries, unchanged.
+// reduce returns the part of a page that the protocol carries, with unchanged blocks.
 func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	out := &millrace.Page{
 		Title: cleanLine(p.Title), Description: cleanLine(p.Description), Author: cleanLine(p.Author), Language: cleanLine(p.Language),
@@ -82,7 +83,8 @@ func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return out
 }
 
-// stablePage returns the page that a round trip through Markdown does not change, and its Markdown.
+// stablePage returns the form of a page that a round trip through Markdown does not change, and the
+// Markdown of that form.
 func stablePage(p *millrace.Page) (*millrace.Page, []byte) {
 	with := func(blocks []millrace.Block) *millrace.Page {
 		next := *p
@@ -108,7 +110,8 @@ const hashLen = 32
 
 // tag returns the validator of a page's Markdown, or "" for a page without Markdown. It is computed
 // from the page's revision, because rendering the Markdown takes long. The front matter contains
-// the page's date, which also changes the revision. The line in llms.txt depends only on the page.
+// the page's date, which also changes the revision. The length of the line in llms.txt depends only
+// on the page.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
@@ -153,10 +156,11 @@ func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, erro
 		return nil, err
 	}
 	if is != want {
-		return nil, fmt.Errorf("%s: Markdown of %s: tag is now %s, published was %s", Name, p.URL, is, want)
+		return nil, fmt.Errorf("%s: Markdown of %s: the tag is %s, but %s was published", Name, p.URL, is, want)
 	}
 	_, body := stablePage(reduce(site, p))
-	// An agent that starts at this page finds the others by the index. Readers ignore the member.
+	// An agent that starts at this page finds the other pages through index. Readers ignore this
+	// member.
 	index := "---\nindex: " + strings.TrimSuffix(site.EndpointBase, "/") + listPath + "\n"
 	return append([]byte(index), bytes.TrimPrefix(body, []byte("---\n"))...), nil
 }

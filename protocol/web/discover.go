@@ -12,7 +12,7 @@ import (
 )
 
 // Advertise returns the links that llms.txt version 2 requires. Every page links to its Markdown,
-// and to the llms.txt that covers the page, which is the one with the longest path above it.
+// and to the llms.txt that covers the page: that of the innermost folder with its own file.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")

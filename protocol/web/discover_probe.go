@@ -71,7 +71,7 @@ type siteProbe struct {
 	guessed  bool        // a sitemap is longer than the part that was read, or there are further sitemaps
 	unending bool        // the length of a sitemap is unknown
 	urls     []string    // first URLs in the sitemaps
-	times    []time.Time // modification times of these URLs
+	times    []time.Time // modification times of these pages
 
 	got    int // number of probed pages with Markdown
 	none   int // number of probed pages without Markdown

@@ -16,16 +16,16 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// maxProbes is the number of pages, in addition to one for each form of paths, that are tried
-// before the reader concludes that a site has no Markdown.
+// maxProbes is the number of pages, in addition to one for each path form that splitPage
+// distinguishes, that are tried before the reader concludes that a site has no Markdown.
 const maxProbes = 2
 
 // found contains the results of reading a site's root and robots.txt.
 type found struct {
-	lists []string // sitemaps in robots.txt, else those at the usual paths
-	usual bool
-	feed  string
-	also  map[string]string
+	lists []string          // sitemaps in robots.txt, else those at the usual paths
+	usual bool              // whether lists contains the usual paths
+	feed  string            // URL of the feed, or "" if the site has none
+	also  map[string]string // see reader.also
 }
 
 // discover fetches robots.txt and the root.
@@ -73,8 +73,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 			break
 		}
 	}
-	// The links of the root apply only to the root. If the root is not a page, the first pages of
-	// the sitemaps are tried.
+	// The alternates of the root are those of the root only. If the root is not a page, run.probe
+	// tries the first pages of the sitemaps.
 	for _, at := range links.alternates {
 		if r.here(at) == "" || r.manner().known() {
 			continue
@@ -94,13 +94,12 @@ func (r *reader) listsOf(robots *fetch.Robots) []string {
 	return kit.Sitemaps(robots, r.Root, func(u string) bool { return !sitemap.IsOther(u) })
 }
 
-// recentRobots is the maximum age of the robots.txt with the known sitemaps when pages are to be
-// deleted.
+// recentRobots is the maximum age of robots.txt when a list of sitemaps is used to delete pages.
 const recentRobots = time.Minute
 
 // moved fetches robots.txt again, which is otherwise cached for a day, and reports whether it
-// contains other sitemaps. These may list the pages that are absent from the known sitemaps. Later
-// calls return false.
+// contains other sitemaps. Those sitemaps may list the pages that are absent from the known ones.
+// Later calls return false.
 func (r *run) moved(ctx context.Context) (bool, error) {
 	if r.recent {
 		return false, nil
@@ -141,8 +140,8 @@ func (r *run) rediscover(ctx context.Context, now time.Time) error {
 }
 
 // probe finds out whether the site has Markdown, and which rules give the URLs of the Markdown for
-// pages with other forms of paths. If the root does not link to Markdown, probe tries the first
-// pages. If the site has no Markdown, the error is ErrNotFound.
+// pages with other path forms. If the root does not link to Markdown, probe tries the first pages.
+// If the site has no Markdown, the error is ErrNotFound.
 func (r *run) probe(ctx context.Context, files []*file) error {
 	m := r.manner()
 	if m.known() && (m.Accept || m.Guess || len(m.Names) > 1) {
@@ -179,8 +178,8 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 	return nil
 }
 
-// tried returns the first few of the pages, and one more for each form of paths that the first ones
-// do not have. If several systems produce a site's pages, some of the pages may have no Markdown.
+// tried returns the first few of the pages, and one more for each path form that these pages do not
+// have. If several systems produce a site's pages, some of the pages may have no Markdown.
 func tried(pages []string) (out []string) {
 	forms := map[string]bool{}
 	for i, page := range pages {
@@ -247,11 +246,11 @@ func (r *reader) hasIndex(ctx context.Context) bool {
 	return err == nil && decodeLLMs(b.Content) != nil
 }
 
-// maxFirst is the number of entries of a sitemap that are searched for forms of paths.
+// maxFirst is the number of entries of a sitemap that are searched for path forms.
 const maxFirst = 1000
 
-// first returns the first pages in the sitemaps without the root, and one page for each form of
-// paths.
+// first returns the first pages in the sitemaps, except the root, and one page for each path form
+// that splitPage distinguishes. If the sitemaps list no other page, it returns the root.
 func (r *run) first(ctx context.Context, files []*file) (pages []string, forms map[string]string, err error) {
 	forms = map[string]string{}
 	for _, f := range files {

@@ -15,7 +15,7 @@ const (
 	listType     = "text/plain"                   // type of llms.txt, which is Markdown but is sent as plain text by every server
 )
 
-// revalidate is the Cache-Control of all documents, because all of them have validators.
+// revalidate is the usual Cache-Control of documents, because all documents have validators.
 const revalidate = "max-age=0, must-revalidate"
 
 // firstInvalid returns the index of the first byte that is not UTF-8, or -1 if there is no such

@@ -144,7 +144,8 @@ func isLanguage(tag string) bool {
 	return part > 0
 }
 
-// feedStamp formats a time for feeds, in milliseconds like the times of the log.
+// feedStamp formats a time for feeds, with milliseconds like the times of the log. A time that RFC
+// 3339 cannot express becomes the Unix epoch.
 func feedStamp(t time.Time) string {
 	if t.Year() < 1 || t.Year() > 9999 {
 		t = time.Unix(0, 0)

@@ -20,7 +20,7 @@ const (
 // feedDoc is one document of a feed in any format.
 type feedDoc struct {
 	Updated    time.Time // zero = absent
-	Tombstones bool      // whether the feed reports deletions, or its format can report them
+	Tombstones bool      // whether the feed lists deletions, or declares that it would
 	Entries    []feedEntry
 	Next       string // URL of the document with older entries. If empty, this document has the oldest.
 }

@@ -36,7 +36,7 @@ type jsonFeedItem struct {
 	ID        string           `json:"id"`
 	URL       string           `json:"url"`
 	Title     string           `json:"title,omitempty"`
-	Content   string           `json:"content_text"` // an item must have a content
+	Content   string           `json:"content_text"` // an item must have content
 	Summary   string           `json:"summary,omitempty"`
 	Published string           `json:"date_published,omitempty"`
 	Modified  string           `json:"date_modified"`

@@ -18,7 +18,8 @@ const carried = millrace.FieldTitle | millrace.FieldDescription | millrace.Field
 	millrace.FieldContent
 
 // encodeMarkdown returns a page as Markdown: front matter, the title as a heading unless the
-// content starts with it, and the content. Values of the front matter are JSON, which is YAML.
+// content starts with it, and the content. Values in the front matter are JSON, which is also valid
+// YAML.
 func encodeMarkdown(p *millrace.Page) []byte {
 	var b bytes.Buffer
 	b.WriteString("---\n")
@@ -69,10 +70,10 @@ func titled(blocks []millrace.Block, title string) bool {
 }
 
 // decodeMarkdown parses the Markdown of a page that was fetched from a URL, which is the base of
-// its links. The fields in the front matter are known. If it contains a URL, all fields that the
-// protocol carries are known. A heading that repeats the title is not part of the content. The
-// error is a [*millrace.FormatError] without the URL, [millrace.ErrTooLarge], or the error of the
-// context.
+// its links. The fields in the front matter are known. If the front matter contains the member url,
+// all fields that the protocol carries are known. A heading that repeats the title is not part of
+// the content. The error is a [*millrace.FormatError] without the URL, [millrace.ErrTooLarge], or
+// the error of the context.
 func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page, error) {
 	if i := firstInvalid(body); i >= 0 {
 		line := bytes.Count(body[:i], []byte("\n")) + 1

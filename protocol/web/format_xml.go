@@ -15,7 +15,7 @@ import (
 type node struct {
 	name  xml.Name
 	attrs []xml.Attr
-	text  string // own text without surrounding white space
+	text  string // the element's own text, without surrounding white space
 	nodes []*node
 	line  int
 }

@@ -43,7 +43,7 @@ type publisher struct {
 	siteDocuments
 	public bool // whether shared caches may store negotiated Markdown
 	full   bool
-	static bool // no negotiation, and no header fields of single files, which are expensive
+	static bool // no negotiation, and no header fields that differ for each file
 	plans  plans
 }
 
@@ -155,7 +155,7 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 	return documentName(canon.Relative(site.Base, t.URL), t.N)
 }
 
-// document returns the Markdown for a tag at its own URL. It does not read the page.
+// document returns the Markdown for a tag, at the Markdown's own URL. It does not read the page.
 func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	count, _ := tagParts(t.Value)
 	h := http.Header{

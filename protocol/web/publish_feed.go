@@ -212,7 +212,7 @@ func entriesOf(ctx context.Context, v millrace.View, of part, tagged bool) ([]*f
 			items = append(items, it)
 		}
 	}
-	if !tagged { // a page that the view does not show is not deleted
+	if !tagged { // drop pages that the view does not show, because they are not deleted
 		return slices.DeleteFunc(items, func(it *feedItem) bool { return it.Gone && at[it.URL] != nil }), nil
 	}
 	return named(ctx, v, items)

@@ -15,7 +15,7 @@ import (
 
 const licensePath = "/license.xml"
 
-// licenseDocument returns the document of the license, or nil if the site has none.
+// licenseDocument returns the license as RSL, or nil if the site has no license.
 func (d *siteDocuments) licenseDocument(site millrace.Site) *millrace.Document {
 	path := "/"
 	if u, err := url.Parse(site.Base); err == nil {
@@ -38,7 +38,7 @@ func (d *siteDocuments) licenseDocument(site millrace.Site) *millrace.Document {
 	}
 }
 
-// advertiseLicense adds a link to the license to the home page (4.5).
+// advertiseLicense adds a link to the license to the home page (RSL 1.0, section 4.5).
 func (d *siteDocuments) advertiseLicense(site millrace.Site, n *millrace.Advertisement) {
 	if d.licenseDocument(site) == nil {
 		return

@@ -24,8 +24,8 @@ func listHeader() http.Header {
 	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
-// list returns one file of llms.txt. The version of its parts depends only on the plan, so a file
-// is rendered only if it has changed.
+// list returns one file of llms.txt. The document's version is a hash of the file's introduction
+// and plan, so the file is rendered only if one of these has changed.
 func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millrace.Document, error) {
 	head, err := p.head(ctx, v, l)
 	if err != nil {
@@ -99,7 +99,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 			}
 			rest := strings.TrimPrefix(e.pagePath, l.dir)
 			folder, below, inside := strings.Cut(rest, "/")
-			if below == "" && e.page.Title != "" { // it is the index page of the folder
+			if below == "" && e.page.Title != "" { // the page is the index page of the folder
 				titles[folder] = e.page.Title
 			}
 			if !inside {
@@ -281,7 +281,7 @@ func item(target, label, about string) millrace.Item {
 		case len(label) > 20:
 			label = cut(label, 20)
 		default:
-			return it // the escapes belong to the URL itself
+			return it // only the escapes in the URL exceed the limit
 		}
 	}
 }

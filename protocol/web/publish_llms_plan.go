@@ -54,7 +54,7 @@ type index struct {
 	pages  int      // number of pages listed in the file and in the files below it
 }
 
-// piece is a run of consecutive pages, or a summary of it.
+// piece is a run of consecutive pages, or, if list is set, a folder with its own file.
 type piece struct {
 	after, first, last string // paths: the piece contains the pages after "after", up to last
 	pages              int
@@ -169,7 +169,8 @@ func (f *folder) add(p piece) {
 	f.pieces = append(f.pieces, p)
 }
 
-// close ends the innermost folder: the folder gets its own file, or becomes a part of its parent.
+// close ends the innermost folder: the folder gets its own file, or its pieces are added to its
+// parent.
 func (pl *plan) close(stack []*folder) []*folder {
 	f, outer := stack[len(stack)-1], stack[len(stack)-2]
 	if f.most > maxLines {
@@ -266,7 +267,7 @@ func (l *index) edited(ctx context.Context, v millrace.View, changed []string, c
 	pieces := l.all()
 	for i := range pieces {
 		p := &pieces[i]
-		at, _ := slices.BinarySearch(changed, p.after+"\x00") // the first page after it
+		at, _ := slices.BinarySearch(changed, p.after+"\x00") // the first changed page after p.after
 		if at == len(changed) || changed[at] > p.last {
 			continue
 		}

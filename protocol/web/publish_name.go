@@ -25,7 +25,7 @@ func documentName(pagePath string, n int) string {
 }
 
 // wanted returns the name of a page's Markdown if no other page has that name: the folder, which
-// ends with "/", the last segment without its suffix, and the query.
+// ends with "/", the last segment, to which ".md" is appended, and the query.
 func wanted(pagePath string) (dir, leaf, query string, ok bool) {
 	path := pagePath
 	if i := strings.IndexByte(pagePath, '?'); i >= 0 {
@@ -66,7 +66,7 @@ func wanting(base, name string) (identities []string, n int) {
 		}
 	}
 	return slices.DeleteFunc(pagesNamed(dir, leaf, query), func(pagePath string) bool {
-		return canon.Relative(base, pagePath) != pagePath // its path on this site is different
+		return canon.Relative(base, pagePath) != pagePath // a page with this URL has another identity on this site
 	}), n
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// reader is the Source of a site whose pages exist as Markdown, too. In this package, the Markdown
+// reader is the Source of a site whose pages also exist as Markdown. In this package, the Markdown
 // of a page is called its alternate, as in links with that relation.
 type reader struct {
 	kit.Reader
@@ -42,8 +42,8 @@ type reader struct {
 //
 // Changes reads the site's sitemaps, which list all pages. If the site has a feed of all its
 // changes, Changes reads the feed, which costs less. The content comes from the Markdown of the
-// pages. Its URLs are those to which the pages link, those that follow from the site's naming
-// rules, or the pages' own URLs, requested with Accept. For a site without Markdown or without
+// pages. The URL of a page's Markdown comes from a link on the page or from the site's naming
+// rules, or it is the page's own URL, requested with Accept. For a site without Markdown or without
 // sitemaps, the error is ErrNotFound. Page needs no sitemaps.
 func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
@@ -63,9 +63,9 @@ type cursor struct {
 	Found    time.Time         `json:"found"`          // time of the last discovery
 	Also     map[string]string `json:"also,omitempty"` // see reader.also
 	Way      naming            `json:"way,omitzero"`
-	Feed     *feedState        `json:"feed,omitempty"` // nil = the site has no feed that could list all changes
-	Lists    []list            `json:"lists"`          // sitemaps of pages, and their indexes
-	Missing  []string          `json:"missing,omitempty"`
+	Feed     *feedState        `json:"feed,omitempty"`     // nil = the site has no feed that could list all changes
+	Lists    []list            `json:"lists"`              // sitemaps of pages, and their indexes
+	Missing  []string          `json:"missing,omitempty"`  // named sitemaps that could not be read
 	Mismatch uint64            `json:"mismatch,omitempty"` // hash of the pages that were older than their entries in the lists
 }
 
@@ -82,7 +82,7 @@ type feedState struct {
 
 var (
 	errFullRead = errors.New("feed is not sufficient; read the sitemaps") // the feed does not contain all changes
-	errMoved    = errors.New("sitemaps have moved")                       // robots.txt refers to other sitemaps than those that were read
+	errMoved    = errors.New("sitemaps have moved")                       // robots.txt names sitemaps that were not read
 )
 
 // Changes yields the changes in the feed since the cursor, or the entries of the sitemaps that have

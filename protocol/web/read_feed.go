@@ -32,13 +32,13 @@ type feedRead struct {
 	fetch.Validators
 	entries    []feedEntry // entries of the site's pages, in the order of the feed
 	gone       []feedEntry
-	tombstones bool      // whether all of its documents report deletions
-	lost       bool      // whether a deletion does not identify its page
-	newest     time.Time // time of the newest entry
-	oldest     time.Time // time of the oldest entry of an existing page; deletions may be older
-	named      map[string]bool
+	tombstones bool                 // whether all of its documents report deletions
+	lost       bool                 // whether a deletion does not identify its page
+	newest     time.Time            // time of the newest entry
+	oldest     time.Time            // time of the oldest entry of an existing page; deletions may be older
+	named      map[string]bool      // URLs in the feed; the value is false if the page is only listed as deleted
 	missed     int                  // number of pages that have changed according to the sitemaps but not according to the feed
-	seen       map[string]time.Time // pages in both, with their times in the sitemaps
+	seen       map[string]time.Time // pages in the feed and in the sitemaps, with their times in the sitemaps
 }
 
 // loadFeed reads a feed back to a time, starting at its first document. It requests that document
@@ -85,7 +85,7 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 	fr.tombstones = fr.tombstones && doc.Tombstones
 	for _, e := range doc.Entries {
 		if e.Updated.IsZero() {
-			fr.tombstones = false // the time of a deletion is unknown
+			fr.tombstones = false // a change without a time could be missed
 			continue
 		}
 		if fr.newest.Before(e.Updated) {
@@ -239,7 +239,7 @@ func (r *run) verifies(ctx context.Context) (bool, error) {
 		return r.feed != nil, nil
 	}
 	r.is.Feed = r.feed.state(false)
-	r.feed = nil // it is another feed, such as one of posts
+	r.feed = nil // a feed without deletions, such as one of posts, cannot replace the sitemaps
 	return false, nil
 }
 
@@ -327,8 +327,8 @@ func (r *run) catchUp(ctx context.Context) error {
 // itself.
 const fromFeed = "heard "
 
-// since returns the entries that are newer than a state of the feed. Further entries may have the
-// time of the newest entries of that state.
+// since returns the entries that are newer than a state of the feed. An entry with the time of the
+// newest entries of that state is newer if the state has no mark for the entry.
 func (fr *feedRead) since(st *feedState) (out []feedEntry) {
 	known := map[string]bool{}
 	for i := 0; i+markLen <= len(st.Top); i += markLen {

@@ -86,7 +86,7 @@ func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 	return f, children, nil
 }
 
-// load fetches one sitemap unconditionally.
+// load fetches one sitemap, conditionally if l contains validators.
 func (r *run) load(ctx context.Context, l list) (*file, error) {
 	resp, err := r.Open(kit.Download(ctx, r.o.MaxList), "sitemap", l.URL, sitemapTypes, l.Validators)
 	if errors.Is(err, millrace.ErrUnmodified) && l.Conditional() {

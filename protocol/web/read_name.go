@@ -38,8 +38,8 @@ func rules(form string) []string {
 	return []string{"md", "index.md", "html.md"}
 }
 
-// splitPage splits a page's URL into the URL without its query, and the query with its "?". It
-// returns the form of the path, too.
+// splitPage splits a page's URL into the URL without its query, and the query with its "?". It also
+// returns the form of the path.
 func splitPage(page string) (path, query, form string) {
 	path = page
 	if i := strings.IndexByte(page, '?'); i >= 0 {
@@ -132,8 +132,8 @@ func (r *reader) learn(page, alternate string, guessed bool) {
 // guesses names for that form.
 const maxFailed = 3
 
-// guesses reports whether to guess the URL of a page's Markdown, because the site has Markdown and
-// no rule is known for pages of this form.
+// guesses reports whether guessing the URL of a page's Markdown may succeed: a naming rule of the
+// site is known, and fewer than maxFailed guesses for this path form have failed.
 func (r *reader) guesses(page string) bool {
 	_, _, form := splitPage(page)
 	r.mu.Lock()

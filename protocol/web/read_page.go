@@ -150,7 +150,7 @@ type alternate struct {
 	size     int64     // transferred bytes
 }
 
-// counting counts the bytes that are read of a body.
+// counting counts the bytes that are read from a body.
 type counting struct {
 	io.ReadCloser
 	n int64
@@ -236,7 +236,7 @@ func (e *htmlError) Unwrap() error { return millrace.ErrNotFound }
 
 // pageLinks are the links in the response for a page's own URL.
 type pageLinks struct {
-	alternates, feeds []string // in feeds, Atom feeds of changes come first
+	alternates, feeds []string // in feeds, Atom feeds come first
 	canonical         string
 	final             string
 	size              int64 // transferred bytes that were read

@@ -25,7 +25,7 @@ func (c cursor) leaves() (urls []string) {
 	return urls
 }
 
-// roots returns the sitemaps that are in no index.
+// roots returns the sitemaps that are in no index, including the missing ones.
 func (c cursor) roots() (urls []string) {
 	for _, l := range c.Lists {
 		if !l.In {
@@ -35,7 +35,8 @@ func (c cursor) roots() (urls []string) {
 	return append(urls, c.Missing...)
 }
 
-// find returns the state of a sitemap in the cursor.
+// find returns the state of a sitemap in the cursor, or a state without validators for a new
+// sitemap.
 func (c cursor) find(u string) list {
 	for _, l := range c.Lists {
 		if l.URL == u {
@@ -160,7 +161,7 @@ func (r *run) readAll(ctx context.Context, files []*file, complete bool) error {
 	r.trust()
 	if r.is.Mismatch = mismatch; mismatch != 0 && mismatch != r.was.Mismatch {
 		r.again()
-		complete = false // a page that is missing in an old list may be new
+		complete = false // a page that is missing from an outdated list may be new
 	}
 	return r.mark(r.is, complete, "")
 }
