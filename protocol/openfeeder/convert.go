@@ -146,7 +146,7 @@ func relative(base, u string) string {
 	return rest
 }
 
-// languageOf returns the first well-formed language tag, or "und" if there is none.
+// languageOf returns the first well-formed language tag, or "und".
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {
