@@ -84,7 +84,7 @@ func (s *siteContext) findSitemap(ctx context.Context) error {
 		return err
 	}
 	for _, u := range kit.Sitemaps(robots, s.Root(), func(u string) bool { return !sitemap.IsOther(u) }) {
-		s.AddHosts(u) // robots.txt authorizes its host
+		s.AddHosts(u) // robots.txt authorizes the host of u
 		todo = append(todo, candidate{url: u})
 	}
 	why := ""

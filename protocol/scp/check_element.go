@@ -15,7 +15,7 @@ type seenElement struct {
 	parent string            // name of the parent element
 	attr   map[string]string // attributes without a namespace
 	other  []string          // names of attributes with a namespace, except those of XML Schema instances
-	text   string            // limited to about 2 kB
+	text   string            // the element's text, up to about 2 kB
 	filled bool              // whether the element has child elements
 	line   int
 }
@@ -37,7 +37,8 @@ func (e *seenElement) attributes() []string {
 }
 
 // walk returns the elements of a sitemap whose namespace looks like that of SCP, even if it is
-// misspelled. It stops at the first XML error, below 32 levels, and after maxElements elements.
+// misspelled. It omits elements inside another such element. It stops at the first XML error, at a
+// nesting depth of 32, and after maxElements elements.
 func walk(body []byte) (out []*seenElement) {
 	in := io.Reader(bytes.NewReader(body))
 	if codingOf(body[:min(4, len(body))]) == "gzip" {

@@ -53,7 +53,7 @@ type content struct {
 	checksum string          // CheckResult.Checksum, or "" if not verified
 
 	modified map[uint64]int64
-	public   []string // URLs of sampled pages
+	public   []string // URLs of the first pages, from which a sample is taken
 }
 
 // ruleBreak is one violation of a rule.

@@ -11,7 +11,7 @@ import (
 )
 
 // checkThere checks that each file can be fetched. Before it reports a failure, it fetches the
-// sitemap again.
+// sitemap again, because the file may have been replaced.
 func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {

@@ -120,8 +120,8 @@ func (w *page) size() int {
 	return n
 }
 
-// languageOf returns the first tag that is valid or becomes valid when the case of the language and
-// underscores are corrected. If there is no such tag, it returns "und".
+// languageOf returns the first tag that is valid, or that is valid once "_" is replaced by "-" and
+// the language is in lower case. If there is no such tag, it returns "und".
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {

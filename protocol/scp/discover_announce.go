@@ -25,6 +25,6 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
-// foreign reports whether a site's pages are on another origin than its documents. A sitemap must
-// not list such pages, and readers ignore them.
+// foreign reports whether a site's pages are on a different origin from its documents. A sitemap
+// must not list such pages, and readers ignore them.
 func foreign(site millrace.Site) bool { return !kit.SameOrigin(site.Base, site.EndpointBase) }

@@ -204,8 +204,9 @@ func (r *offerReader) offer() *offer {
 	return &offer{collections: r.collections, flawed: r.leftOut != nil, frequency: r.frequency}
 }
 
-// broken handles the error that ended the reading of a sitemap. In the schema of sitemaps.org,
-// extension elements precede the pages, so errors after the elements do not matter.
+// broken returns the error for a sitemap whose reading ended with err, or nil if the SCP elements
+// were read. In the schema of sitemaps.org, extension elements precede the pages, so errors after
+// the elements do not matter.
 func (r *offerReader) broken(at string, err error) error {
 	format, broken := errors.AsType[*millrace.FormatError](err)
 	ends := broken || errors.Is(err, millrace.ErrTooLarge)
@@ -227,7 +228,7 @@ func (r *offerReader) broken(at string, err error) error {
 	return fmt.Errorf("%s: sitemap %s: %w", Name, at, err)
 }
 
-// rank orders codings according to the file suffix.
+// rank returns the sort position of a file according to the suffix of its URL.
 func rank(u string) int {
 	path, _, _ := strings.Cut(u, "?")
 	switch {

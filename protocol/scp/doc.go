@@ -1,9 +1,9 @@
 // Package scp implements the Site Content Protocol (SCP) 0.1. It publishes the pages of each
-// section of a site in one file, one page per line, which clients find in sitemap.xml. A snapshot
-// contains all pages, and a delta contains the changed pages.
+// section of a site in one file, one page per line. Clients find the files in sitemap.xml. A
+// snapshot contains all pages, and a delta contains the changed pages.
 //
 // The specification has no date and no published location. The namespace of its sitemap elements is
-// below scp-protocol.org.
+// a URL of scp-protocol.org.
 //
 // [Open] reads one file in any coding. [Collection.Verify] checks coding, limits, checksum and
 // every line, with bounded memory. [Collection.Pages] yields the pages.
@@ -32,8 +32,8 @@
 //
 // A required member that the page lacks gets a default. title is the first heading, else the last
 // segment of the URL. description is the summary, else the title. language is the site's, else
-// "und". The same defaults replace a language tag that the schema rejects. modified is the date of
-// published, else the start of 1970. content is the title. Several JSON-LD elements become one
+// "und". The same defaults replace a language tag that the schema rejects. modified is the
+// published date, else the start of 1970. content is the title. Several JSON-LD elements become one
 // graph, which the reader splits again if each element has its own context. An element is dropped
 // if it is not an object, is not UTF-8 or nests too deep.
 //
@@ -43,13 +43,13 @@
 //
 // # Deltas
 //
-// A delta contains the changes of its period. Its since is the time of the last change before the
-// period, so that the delta follows what a client read at that time. Deltas do not list deletions.
-// To find them, a reader reads a new snapshot after seven deltas, and when the sitemap declares
-// fewer pages. If the server can compress a snapshot with the previous one as the dictionary, the
-// reader reads that snapshot instead of the deltas. It transfers only the changes, and shows the
-// deletions. The Time of a checkpoint is the generation time of the oldest collection that was
-// read.
+// A delta contains the changes of its period. Its member since is the time of the last change
+// before the period, so that the delta follows the state that a client read at that time. Deltas do
+// not list deletions. To find them, a reader reads a new snapshot after seven deltas, and when the
+// sitemap declares fewer pages. If the server can compress a snapshot with the previous one as the
+// dictionary, the reader reads that snapshot instead of the deltas. This transfers only the
+// changes, and shows the deletions. The Time of a checkpoint is the generation time of the oldest
+// collection that was read.
 //
 // # Deviations
 //

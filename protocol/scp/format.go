@@ -32,7 +32,7 @@ type Metadata struct {
 	Type      string    // "snapshot" or "delta"
 	Generated time.Time // time in UTC
 	Since     time.Time // time in UTC; zero for a snapshot
-	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none.
+	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none
 	Version   string    // version, such as "0.1"
 }
 
@@ -72,7 +72,7 @@ type page struct {
 	Modified    time.Time
 	Language    string
 	Canonical   string
-	Schema      []byte // one JSON object in one line
+	Schema      []byte // one JSON object on one line
 	Content     []block
 }
 

@@ -28,7 +28,7 @@ type OpenOptions struct {
 	Now      func() time.Time // clock for the time limit of a page. If nil, time.Now.
 
 	// Scratch stores up to 1 GiB of the bytes that Verify decodes, so Pages need not decode the
-	// file again. If nil, they are not stored.
+	// file again. If nil, nothing is stored.
 	Scratch Scratch
 }
 
@@ -70,7 +70,8 @@ const (
 )
 
 // codingOf returns the coding of a file according to its magic number (Media Type Registration). A
-// zstd file may start with a skippable frame (RFC 8878, section 3.1.2).
+// zstd file may start with a skippable frame (RFC 8878, section 3.1.2). Any other file has the
+// coding "".
 func codingOf(magic []byte) string {
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x28, 0xB5, 0x2F, 0xFD}),
@@ -88,14 +89,14 @@ var errLine = errors.New("the line is too long")
 // errStop is the error with which a function stops the reading of lines.
 var errStop = errors.New("stop reading lines")
 
-// lines splits a file into lines. The decoder writes the decoded file to its Write method.
+// lines splits a file into lines. Its method Write receives the bytes from the decoder.
 type lines struct {
 	ctx    context.Context
 	limits *OpenOptions
 	each   func(line []byte) error // receives each line with its line end, which the last line may lack
 	err    error                   // error of each, or the error for an exceeded limit
 	begun  []byte                  // beginning of the incomplete line
-	number int64                   // number of the last line
+	number int64                   // number of the last complete line
 	bytes  int64                   // number of decoded bytes so far
 	most   int64                   // maximum number of decoded bytes
 	ratio  bool                    // whether most comes from the ratio limit

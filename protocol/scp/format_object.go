@@ -12,7 +12,7 @@ type object[T any] struct {
 	rule    string // checker rule of the members that have none of their own
 	says    string // text of that rule
 	members []member[T]
-	needs   uint32 // bits of the required members
+	needs   uint32 // bit i is set if members[i] is required
 }
 
 // member is a member of an object. Its name is part of key.
@@ -77,7 +77,7 @@ func (m member[T]) withRule(rule, says string) member[T] {
 	return m
 }
 
-// rules yields the rules of the members.
+// rules yields the rules of the members that have their own.
 func (o *object[T]) rules(yield func(id, sentence string) bool) {
 	for i := range o.members {
 		if m := &o.members[i]; m.rule != "" && !yield(m.rule, m.says) {

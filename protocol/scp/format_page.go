@@ -28,7 +28,7 @@ func (p *parser) parsePage(line []byte) bool {
 
 const missingReason = "the member is required"
 
-// content reads the blocks of the page and stores those of known types.
+// content reads the blocks of the page. If keep is set, it stores the blocks of known types.
 func (p *parser) content(*[]block) {
 	p.peek()
 	at, n, rule := p.pos, 0, p.rule
@@ -100,8 +100,8 @@ func (p *parser) readBlock() {
 	p.page.Content = p.page.Content[:n]
 }
 
-// blockKind returns the type of a block, or nil if the block has no type. It moves to the members
-// after the type, or to the first member.
+// blockKind returns the schema of a block, or nil if the block has no type. If first is set, it
+// moves to the first member of the block; otherwise, it moves to the members after the type.
 func (p *parser) blockKind() (k *blockKind, first bool) {
 	for _, k := range blockKinds {
 		if bytes.HasPrefix(p.data[p.pos:], k.start) {

@@ -238,7 +238,7 @@ func escape(b []byte) int {
 	return 0
 }
 
-// unit parses "\uXXXX".
+// unit parses an escape "\uXXXX" at the start of b.
 func unit[T string | []byte](b T) (r rune, ok bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false

@@ -143,7 +143,7 @@ func parseTime(s []byte) (t time.Time, ok bool) {
 	return t, !leap || t.Hour() == 23 && t.Minute() == 59
 }
 
-// isInteger reports whether a JSON number is an integer: "1.0" and "10e-1" are.
+// isInteger reports whether a JSON number is an integer, such as "1", "1.0" or "10e-1".
 func isInteger(b []byte) bool {
 	mantissa, exp, _ := bytes.Cut(bytes.ToLower(bytes.TrimPrefix(b, []byte("-"))), []byte("e"))
 	digits, fraction, _ := bytes.Cut(mantissa, []byte("."))

@@ -65,8 +65,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	return p
 }
 
-// Find never finds a document: all documents are as large as the site, so they are part of the
-// edition.
+// Find never finds a document: all documents grow with the site, so they are part of the edition.
 func (p *publisher) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
 	return nil, fmt.Errorf("%s: %w", Name, millrace.ErrNotFound)
 }
@@ -99,7 +98,7 @@ const atOnce = 500
 // time in the sitemap, within limits, unless one of its pages is removed. If the pages are on a
 // different origin from the documents, Artifacts generates nothing: see the deviations in the
 // package documentation. The first snapshots of a larger site are deferred. Until they exist, the
-// sitemap only lists pages. A collection that was replaced a short time ago is replaced again
+// sitemap lists only pages. A collection that was replaced a short time ago is replaced again
 // later: see [plan.early].
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {

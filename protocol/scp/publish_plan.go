@@ -214,10 +214,10 @@ func (pl *plan) plan(ctx context.Context) error {
 
 // generated returns the generation time of a collection: the time of its newest change, in whole
 // seconds. It is later than the times of all previous collections, including purged ones, because a
-// client reads only collections that are newer than those it has read. A site that never had a page
-// has the Unix time 0, because readers reject the year 1. If another replica has built a collection
-// of the same state, which contains the log up to sequence number to, generated returns the time of
-// that collection, so both replicas generate the same bytes.
+// client reads only collections that are newer than those it has read. For a site that never had a
+// page, it is the Unix time 0, because readers reject the year 1. If another replica has built a
+// collection of the same state, which contains the log up to sequence number to, generated returns
+// the time of that collection, so both replicas generate the same bytes.
 func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
 	for _, n := range pl.missing {
 		if n.Key == pl.key && n.slot() == of.slot() && n.At.Seq >= to && n.At.Seq <= pl.site.Seq {
@@ -234,9 +234,9 @@ func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
 	return t
 }
 
-// A site that changes all the time must not fill the disk with replaced collections. In the time
-// pace, the versions of a collection take at most as many bytes as the snapshot of their section,
-// or minRate bytes a second if that is more.
+// A site that changes all the time must not fill the disk with replaced collections. Within the
+// duration pace, the versions of a collection take at most as many bytes as the snapshot of their
+// section, or minRate bytes a second if that is more.
 const (
 	pace    = time.Minute
 	minRate = 16 << 10

@@ -92,7 +92,7 @@ type collection struct {
 	sum            hash.Hash
 }
 
-// start creates a collection.
+// start starts writing a collection.
 func (pl *plan) start(n *note) (*collection, error) {
 	n.Key, n.Made, n.Expires = pl.key, pl.now, pl.period.after().end
 	m := Metadata{ID: n.ID, Section: n.Section, Type: "snapshot", Generated: n.Generated, Since: n.Since, Version: version}

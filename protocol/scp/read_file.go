@@ -31,7 +31,7 @@ type File struct {
 // FileOptions are the options of [OpenFile].
 type FileOptions struct {
 	Stdin  io.Reader    // input for the name "-"
-	Client *http.Client // client for URLs
+	Client *http.Client // client that fetches URLs
 	Logger *slog.Logger // If nil, nothing is logged.
 	// Progress receives the number of bytes that a step has read, and the number that it reads in
 	// total. An empty step ends the previous one. If nil, progress is not reported.

@@ -222,7 +222,7 @@ func (r *run) belongs(u string) bool {
 	return slices.ContainsFunc(r.sites, func(base string) bool { return kit.SameOrigin(base, u) })
 }
 
-// formatURL adds the URL of the document to a format error.
+// formatURL adds the URL of the document to an error.
 func formatURL(err error, url string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok && f.URL == "" {
 		f.URL = url
