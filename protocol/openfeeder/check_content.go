@@ -31,7 +31,7 @@ func checkItemURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// isPage returns the kind of the page URLs that the reader accepts.
+// isPage returns a kind of value: a page URL that the reader accepts.
 func (s *siteContext) isPage() kit.Kind {
 	return kit.TextKind("a path or URL of the site", func(u string) bool {
 		_, err := s.feed.url(s.Root(), u)

@@ -77,8 +77,8 @@ type siteContext struct {
 	items []object        // items of index
 	pages []*siteResponse // responses for the sampled pages, in order
 	asked []string        // URLs of the sampled pages
-	// sync contains the changes since shortly before the newest date of the index; nil for a
-	// static feed.
+	// sync contains the changes since shortly before the newest date of the index. It is nil if the
+	// feed is static or has no index.
 	sync *siteResponse
 	word string    // word of a page title, for a question that has an answer. If empty, no page has a title.
 	day  time.Time // newest date in the index, or a week ago if the index has no dates

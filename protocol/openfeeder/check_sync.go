@@ -86,7 +86,7 @@ func checkCounts(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkChanged checks a list of page objects.
+// checkChanged returns a check of a list of page objects.
 func checkChanged(name string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if s.sync == nil || !isReply(s.sync) {

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// fields are the fields that the reader sets in Page.Known. It removes FieldLanguage if the
+// fields are the fields that the reader sets in Page.Known. The reader omits FieldLanguage if the
 // document has no language.
 const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldContent

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// types maps the letters in the member blocks to types of blocks.
+// types maps the letters in the member blocks to chunk types.
 var types = map[string]string{"p": chunk.Paragraph, "h": chunk.Heading, "l": chunk.List, "c": chunk.Code, "q": chunk.Quote}
 
 // blocksMember returns the member blocks of a passage. For each block in order, it contains the

@@ -103,9 +103,9 @@ func permits(robots *fetch.Robots) string {
 	return ""
 }
 
-// covers reports whether the permission for a discovery document includes a URL. It includes the
-// document, the endpoint and the URLs below it, and the files of a static feed, whose names start
-// with that of the endpoint.
+// covers reports whether the permission for a discovery document includes a URL. The permission
+// includes the document, the endpoint and the URLs below it, and the files of a static feed, whose
+// names start with that of the endpoint.
 func (f *feed) covers(document string, u *url.URL) bool {
 	if document == "" || u.Path == document {
 		return document != ""

@@ -22,7 +22,7 @@ const (
 	versionHead = "X-Openfeeder"                    // section 9, spelled like a key of http.Header
 	cacheHead   = "X-OpenFeeder-Cache"              // section 9
 
-	// section 3.1
+	// Limits of chunks and items in a response (section 3.1).
 	defaultLimit = 10
 	maxLimit     = 50
 )
@@ -202,7 +202,7 @@ func parseToken(s string) (t token, at time.Time, err error) {
 	}
 	if err == nil {
 		if at, err = parseInstant(t.T); err != nil {
-			at, err = time.Parse(time.DateOnly, t.T) // like the example of section 3.4
+			at, err = time.Parse(time.DateOnly, t.T) // as in the example of section 3.4
 		}
 	}
 	if err != nil {

@@ -160,7 +160,8 @@ func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yi
 			after = canon.Absolute(site.Base, at.url)
 		}
 		for more := true; more; {
-			// as many as needed, plus some for pages without a document
+			// Scan as many pages as needed, and some more, because pages without a document do not
+			// count.
 			limit, n := end-number+8, 0
 			for p, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: after, Limit: limit}) {
 				if err != nil {

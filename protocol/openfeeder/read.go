@@ -29,7 +29,7 @@ type ReaderOptions struct {
 type reader struct {
 	kit.Reader
 	o         ReaderOptions
-	probeCost *protocol.Cost // cost of the requests during a probe. If nil, there is no probe.
+	probeCost *protocol.Cost // cost of the requests so far, if the reader is a probe; else nil
 
 	mu      sync.Mutex
 	feed    feed // last feed found; zero = not discovered yet
@@ -92,7 +92,7 @@ type cursor struct {
 // specification (3.4). A reply with this many may be incomplete.
 const recommendedTombstones = 1000
 
-// run is one read of the stream.
+// run is one call of Changes.
 type run struct {
 	*reader
 	kit.Yield
@@ -145,8 +145,8 @@ func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yie
 	return run, now, nil
 }
 
-// moved discovers the feed again after the error lost, and reports whether the feed has moved. If
-// the feed has not moved, the error is lost.
+// moved discovers the feed again after a request failed with the error lost, and reports whether
+// the feed has moved. If the feed has not moved, moved returns lost.
 func (r *run) moved(ctx context.Context, now time.Time, lost error) (bool, error) {
 	f, err := r.discover(ctx)
 	if err != nil || f == r.is.Feed {
@@ -251,7 +251,7 @@ func (r *run) put(ctx context.Context, reply *changes) error {
 	return nil
 }
 
-// name yields the page of an item. section is its Ref.Section.
+// name yields the page of an item. section becomes the Ref.Section of the change.
 func (r *run) name(ctx context.Context, it *item, section string) error {
 	u, err := r.urlOf(it.URL)
 	ref := millrace.Ref{URL: u, Version: it.version(), Section: section}
@@ -275,8 +275,8 @@ func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
 // urlOf resolves the URL of a page in the feed.
 func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.Root, ref) }
 
-// ask sends a GET request, which is conditional if there are validators. The URL of the response is
-// the one after redirects.
+// ask sends a GET request, which is conditional if there are validators. The Request of the
+// response has the URL after redirects.
 func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, accept string) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {

@@ -81,9 +81,9 @@ func (r *reader) found(ctx context.Context) (feed, error) {
 	return f, err
 }
 
-// document fetches all chunks of a page. If its parts have different states, it starts over. It
-// returns an ETag only for a document with one part, because other parts may change while the ETag
-// of the first stays the same.
+// document fetches all chunks of a page. If the parts have different states, document starts over.
+// It returns an ETag only for a document with one part, because other parts may change while the
+// ETag of the first stays the same.
 func (r *reader) document(ctx context.Context, f feed, u string, have millrace.Ref) (w *page, etag string, err error) {
 	for range 3 {
 		part, tag, err := r.part(ctx, f, u, have, 1)
@@ -113,8 +113,8 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 	return nil, "", fmt.Errorf("%s: %s: page keeps changing while it is read: %w", Name, u, millrace.ErrUnavailable)
 }
 
-// again reports whether part starts with the same chunk as have: the server ignores the page
-// number.
+// again reports whether part starts with the same chunk as have, which means that the server
+// ignores the page number.
 func again(have, part []piece) bool {
 	return len(have) > 0 && have[0].ID == part[0].ID && have[0].Text == part[0].Text
 }
