@@ -27,7 +27,7 @@ type seenRobots struct {
 type robotsLine struct {
 	n           int
 	text        string // text without the comment
-	name, value string // the name is in lower case. If empty, the line has no colon.
+	name, value string // the name is in lower case; it is empty if the line has no colon
 }
 
 func robotsLines(body []byte) (out []robotsLine) {

@@ -32,7 +32,7 @@ type seenSitemap struct {
 	size    int
 	root    *node  // nil if the document could not be parsed
 	why     string // why the document could not be parsed
-	text    bool   // the sitemap is a list of URLs, one per line
+	text    bool   // whether the sitemap is a list of URLs, one per line
 	index   bool
 	entries []*node // elements url or sitemap
 }

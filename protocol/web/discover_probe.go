@@ -68,8 +68,8 @@ type siteProbe struct {
 	lists    float64
 	bytes    float64     // bytes of the sitemaps
 	still    float64     // bytes of the sitemaps without validators
-	guessed  bool        // a sitemap is longer than the part that was read, or there are further sitemaps
-	unending bool        // the length of a sitemap is unknown
+	guessed  bool        // whether a sitemap is longer than the part that was read, or there are further sitemaps
+	unending bool        // whether the length of a sitemap is unknown
 	urls     []string    // first URLs in the sitemaps
 	times    []time.Time // modification times of these pages
 

@@ -73,8 +73,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 			break
 		}
 	}
-	// The alternates of the root are those of the root only. If the root is not a page, run.probe
-	// tries the first pages of the sitemaps.
+	// These links lead only to the Markdown of the root. If the root is not a page, run.probe tries
+	// the first pages of the sitemaps.
 	for _, at := range links.alternates {
 		if r.here(at) == "" || r.manner().known() {
 			continue

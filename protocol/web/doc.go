@@ -15,8 +15,8 @@
 //     site that itself has such a path keeps the path. If two pages map to the same name, such as
 //     /a/ and /a/index, the first in order of URL gets the name, the next one gets /a/~2/index.md,
 //     and so on.
-//   - A last segment of tildes and digits gets one more tilde, which keeps names unique:
-//     /post/~2/ has /post/~~2/index.md.
+//   - If the last segment of a path consists of tildes and digits, it gets one more tilde, which
+//     keeps names unique: /post/~2/ has /post/~~2/index.md.
 //   - The C-URL itself returns the same Markdown to clients that prefer it to HTML, if
 //     documents and pages have the same base.
 //   - /llms.txt names every page. Pages that do not fit in one file are in files such as

@@ -48,7 +48,7 @@ func (a atomWriter) raw(parts ...string) {
 	}
 }
 
-// element writes an element with a text, unless the text is empty.
+// element writes an element that contains text, unless text is empty.
 func (a atomWriter) element(name, text string) {
 	if text != "" {
 		a.raw("<", name, ">", sitemap.Escape(text), "</", name, ">\n")
@@ -119,8 +119,8 @@ func (a atomWriter) Close() error {
 	return a.w.Flush()
 }
 
-// language returns an attribute for a language. If tag is not a language tag (RFC 5646), it returns
-// "".
+// language returns the attribute xml:lang with a preceding space. If tag is not a language tag (RFC
+// 5646), it returns "".
 func language(tag string) string {
 	if !isLanguage(tag) {
 		return ""

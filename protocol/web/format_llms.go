@@ -28,7 +28,7 @@ type llmsLink struct {
 // llmsProblem is a line that violates the format.
 type llmsProblem struct {
 	Line int
-	Rule string // last word of the ID of the checker's rule
+	Rule string // last segment of the checker's rule ID
 	Text string
 }
 

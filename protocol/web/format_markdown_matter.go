@@ -81,7 +81,7 @@ func values(value string, below []string) []string {
 		case list == nil && value != "":
 			return []string{strings.Join(words, " ")}
 		}
-		return list // a mapping has no value that is used
+		return list // a mapping has no usable value
 	case value[0] == '[':
 		return flow(value)
 	case value[0] == '{':

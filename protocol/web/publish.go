@@ -32,7 +32,7 @@ type PublisherOptions struct {
 //
 //	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md if its path ends in "/"
 //	DIR/~N/NAME.md[?QUERY]   the Markdown of the Nth page with the same name
-//	PATH[?QUERY]             the same, for clients that prefer Markdown to HTML
+//	PATH[?QUERY]             the Markdown of a page, for clients that prefer it to HTML
 //	/llms.txt                the pages of the site, and links to the other files
 //	DIR/llms.txt             the pages below a path, if there are many
 //	DIR/llms-1.txt …         parts of such a file

@@ -15,7 +15,7 @@ func mayNegotiate(site millrace.Site, r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }
 
-// identityOf returns the path of the requested page.
+// identityOf returns the identity of the requested page, or "" if the URL is invalid.
 func identityOf(site millrace.Site, r *http.Request) string {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {

@@ -51,7 +51,8 @@ func (d *siteDocuments) find(ctx context.Context, v millrace.View, path string) 
 	return doc, nil
 }
 
-// all yields every document that find returns. Each is built when the caller asks for it.
+// all yields every document that find returns. Each document is built when the iteration reaches
+// it.
 func (d *siteDocuments) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		for _, form := range d.feedForms() {

@@ -106,7 +106,7 @@ type run struct {
 	saved   cursor // cursor of the last checkpoint
 
 	named        []string  // sitemaps in robots.txt, or in the cursor
-	usual        bool      // no document refers to sitemaps, so the first existing one is used
+	usual        bool      // whether no document names sitemaps, so the first one at a usual path is used
 	fresh        bool      // whether discovery ran again
 	recent       bool      // whether robots.txt was fetched again
 	feed         *feedRead // feed of changes. If nil, it is not read.

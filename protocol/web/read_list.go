@@ -34,7 +34,7 @@ type file struct {
 	list
 	at    *url.URL     // URL after redirects
 	spool *spool.Spool // nil = not requested, or not changed
-	same  bool         // whether the list has not changed
+	same  bool         // whether the sitemap has not changed
 }
 
 func (f *file) close() {

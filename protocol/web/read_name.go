@@ -7,7 +7,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// naming describes the known ways to find a site's Markdown. Its map is never changed.
+// naming describes the known ways to find a site's Markdown. The map Names is replaced, never
+// changed.
 type naming struct {
 	Accept bool `json:"accept,omitempty"` // the page's own URL returns Markdown by Accept
 	// Names maps the form of a page's path to the rule that gives the URL of its alternate.
