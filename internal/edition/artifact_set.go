@@ -26,15 +26,15 @@ import (
 	"github.com/millrace/millrace/internal/spool"
 )
 
-// storedArtifact is an artifact of an edition. If it also exists in gzip, its identity
-// bytes are not stored.
+// storedArtifact is an artifact of an edition. If Gzip is set, the store has the gzip bytes instead
+// of the identity bytes.
 type storedArtifact struct {
 	Protocol string `json:"protocol"`
 	millrace.Artifact
-	Gzip *coded `json:"gzip,omitempty"` // gzip bytes from which the identity bytes are decoded; nil = the identity bytes are stored
+	Gzip *coded `json:"gzip,omitempty"` // stored gzip bytes that decode to the identity bytes; if nil, the artifact's own bytes are stored
 }
 
-// stored returns the bytes that are in the store.
+// stored returns the size and the hash of the bytes in the store.
 func (f *storedArtifact) stored() *coded {
 	if f.Gzip != nil {
 		return f.Gzip
@@ -45,15 +45,15 @@ func (f *storedArtifact) stored() *coded {
 // name returns the name of the bytes in the store.
 func (f *storedArtifact) name() string { return f.stored().name() }
 
-// artifactSuffix distinguishes these artifacts from chunks and nodes.
+// artifactSuffix ends the names of stored files. It distinguishes them from chunks and nodes.
 const artifactSuffix = "-file"
 
 // foreignWithdrawn is how long the paths of another configuration's artifacts return 410. Clients
 // may use lists that name these artifacts for that long.
 const foreignWithdrawn = 31 * 24 * time.Hour
 
-// makeArtifacts adds the artifacts of the protocols to m. It withdraws the artifacts of a
-// foreign prev, because different options produce different artifacts.
+// makeArtifacts adds the artifacts of the protocols to m. It withdraws the artifacts of a foreign
+// prev that m lacks, because different options produce different artifacts.
 func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
 	now := s.time(view)
 	if prev != nil {
@@ -94,7 +94,7 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 	return nil
 }
 
-// time returns the time of an edition of a view.
+// time returns the time for an edition of view: now, or the time of the view if that is later.
 func (s *Server) time(view millrace.View) time.Time {
 	now := s.now().UTC()
 	if site := view.Site(); now.Before(site.Time) {
@@ -183,14 +183,14 @@ func (f *storedArtifact) rep(s *Server, plain int64) (*rep, error) {
 	return r, err
 }
 
-// blob is the bytes of an artifact.
+// blob is the [content] of bytes that are stored as a file.
 type blob struct {
 	loss
 	store artifact.Store
 	name  string
-	gzip  bool // the stored bytes are gzip, those of the blob are not
+	gzip  bool // the stored bytes are gzip, and write decodes them
 	size  int64
-	sum   []byte // SHA-256
+	sum   []byte // SHA-256 of all bytes, after decoding
 }
 
 func (b *blob) known() string { return "sha-256=:" + base64.StdEncoding.EncodeToString(b.sum) + ":" }
@@ -264,8 +264,9 @@ type artifactSet struct {
 	prev, m *manifest
 }
 
-// storedArtifacts returns the artifacts of a protocol, from prev and from unpublished deferred work,
-// whose bytes the store has. It assumes that the store has the artifacts of there, which may be nil.
+// storedArtifacts returns the protocol's artifacts in prev, unless prev is foreign, and in made. It
+// omits artifacts whose bytes are not in the store. It assumes that the store has all artifacts of
+// the manifest there, which may be nil.
 func (s *Server) storedArtifacts(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
@@ -457,7 +458,8 @@ func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.
 	return out, s.artifacts.Put(ctx, out.name(), r)
 }
 
-// rep returns the representation of the bytes.
+// rep returns the representation of the bytes. The parameter of is their coding, and plain is their
+// size without coding, or 0 if unknown.
 func (c *coded) rep(of coding, s *Server, plain int64) (*rep, error) {
 	sum, err := hex.DecodeString(c.Sum)
 	if err != nil {

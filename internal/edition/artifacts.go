@@ -19,24 +19,24 @@ const (
 	// grace is the time for which the artifacts of a superseded edition are kept after the last
 	// response that uses them has ended.
 	grace = time.Minute
-	// unknownFor is the time for which artifacts that no edition has named are kept, in multiples of
-	// the grace period. The edition for which they are made may take long to build.
+	// unknownFor is the time for which other unneeded artifacts are kept, in multiples of the grace
+	// period. They may belong to an edition that is still being built.
 	unknownFor = 120
-	// renewals is the number of times per grace period at which a process renews the superseded
-	// artifacts that it still needs.
+	// renewals is how many times per grace period a process renews the superseded artifacts that it
+	// still needs.
 	renewals = 5
 )
 
-// superseded is the time at which this process stopped needing an artifact, and the artifact's
-// modification time then. Another process that needs the artifact changes its modification time.
-// Comparing modification times does not depend on clocks.
+// superseded records when this process stopped needing an artifact, and the artifact's modification
+// time then. Another process that still needs the artifact renews its modification time. Comparing
+// modification times does not depend on clocks.
 type superseded struct {
 	since    time.Time
 	modified time.Time
 }
 
-// forEachNotIn calls f for every artifact of the manifest that is not in other. size is in bytes,
-// or -1 if the manifest does not contain it.
+// forEachNotIn calls f for every artifact of the manifest that is not in other. size is the stored
+// size in bytes, or -1 for nodes, whose size the manifest does not contain.
 func (m *manifest) forEachNotIn(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
 	for i := range m.Documents {
 		if err := m.Documents[i].forEachNotIn(ctx, store, other.document(m.Documents[i].Path), f); err != nil {
@@ -94,15 +94,15 @@ func (d *large) forEachNotIn(ctx context.Context, store artifact.Store, other *l
 	return nil
 }
 
-// unreadable reports whether an artifact is missing or damaged, by the error of reading
-// it.
+// unreadable reports whether err, the error of reading an artifact, means that the artifact is
+// missing or damaged.
 func unreadable(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrInvalid)
 }
 
 // exists returns a function that checks an artifact. The function returns an error if the artifact
-// is absent or has another size. It deletes an artifact of another size, because Put would not
-// replace it.
+// is absent or has another size; a negative size is not checked. It deletes an artifact of another
+// size, because Put would not replace that artifact.
 func (s *Server) exists(ctx context.Context) func(name string, size int64) error {
 	return func(name string, size int64) error {
 		info, err := s.artifacts.Stat(ctx, name)
@@ -123,8 +123,8 @@ func (s *Server) served() *manifest {
 	return nil
 }
 
-// present reports whether the first artifact of a manifest exists. If not, all artifacts may have
-// been removed.
+// present returns false if the first artifact of a manifest is missing or damaged. In that case,
+// all artifacts may have been removed.
 func (s *Server) present(ctx context.Context, m *manifest) bool {
 	enough := errors.New("enough")
 	err := m.forEachNotIn(ctx, s.artifacts, nil, func(name string, _ int64) error {
@@ -134,8 +134,8 @@ func (s *Server) present(ctx context.Context, m *manifest) bool {
 	return !unreadable(err)
 }
 
-// touch renews the modification times of the artifacts of m, except those of but, and calls f with
-// each of them. It skips missing ones.
+// touch renews the modification times of the artifacts of m, except those of but. It skips missing
+// artifacts, and calls f, if not nil, with each of the others.
 func (s *Server) touch(ctx context.Context, m, but *manifest, f func(name string) error) error {
 	return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 		return m.forEachReadableNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
@@ -151,10 +151,10 @@ func (s *Server) touch(ctx context.Context, m, but *manifest, f func(name string
 	})
 }
 
-// collect deletes artifacts that no manifest of the store names: superseded ones after the grace
-// period, and others after unknownFor. replaced is the manifest that was just superseded, or nil.
-// The grace period of its artifacts begins now. Another configuration may still be served by other
-// processes.
+// collect deletes artifacts that are not needed: superseded ones after the grace period, and others
+// after unknownFor. replaced is the manifest that was just superseded, or nil. The grace period of
+// its artifacts begins now, unless replaced is foreign: other processes may still serve that
+// configuration.
 func (s *Server) collect(ctx context.Context, replaced *manifest, now time.Time) error {
 	ed := s.current.Load()
 	if replaced != nil && !replaced.foreign {
@@ -205,7 +205,7 @@ func (s *Server) collect(ctx context.Context, replaced *manifest, now time.Time)
 			for info, err := range s.artifacts.List(ctx, "") {
 				age := unknownFor * s.grace
 				if strings.HasPrefix(info.Name, dczPrefix) {
-					age = s.grace // no edition waits for it
+					age = s.grace // no edition that is being built needs it
 				}
 				if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= age {
 					err = s.artifacts.Delete(ctx, info.Name)
@@ -245,8 +245,8 @@ func (s *Server) needed(ctx context.Context, ed *Edition, now time.Time) (map[st
 	return needed, s.needDictionaries(ctx, now, needed)
 }
 
-// keepArtifacts renews the artifacts of the current edition if its manifest is no
-// longer in the store.
+// keepArtifacts renews the artifacts of the current edition if its manifest is not in the store. It
+// does nothing if the last check was less than half of unknownFor ago.
 func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 	ed := s.current.Load()
 	if now.Sub(s.checkedAt) < unknownFor/2*s.grace {
@@ -260,9 +260,10 @@ func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 	return s.touch(ctx, ed.manifest, nil, nil)
 }
 
-// renewSuperseded renews the artifacts of superseded editions that responses in progress still need,
-// until the context ends. If the process cannot read the store, it also renews the artifacts
-// of the current edition, because another edition may have superseded that one.
+// renewSuperseded renews the artifacts of superseded editions that responses in progress still
+// need, until the context ends. If a process that is not the builder cannot read the store, it also
+// renews the artifacts of the current edition, because the builder may have superseded that
+// edition.
 func (s *Server) renewSuperseded(ctx context.Context) {
 	ticker := time.NewTicker(max(s.grace/renewals, time.Millisecond))
 	defer ticker.Stop()

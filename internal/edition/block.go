@@ -1,11 +1,12 @@
 package edition
 
-// block is memory that several bodies share. A separate allocation would leave a hole that only
-// bodies of about its size can fill: a cache of 52 MB then takes 80 MB of the heap, and the
-// garbage collector runs constantly. The lock of the shard guards its blocks.
+// block is memory that several bodies share. If each body had its own allocation, an evicted body
+// would leave a hole that only bodies of about the same size can fill. A cache of 52 MB would then
+// take 80 MB of the heap, and the garbage collector would run constantly. The shard's lock guards
+// its blocks.
 type block struct {
 	free []byte // the unused part
-	live int    // total size in bytes of its bodies that are in the cache
+	live int    // total size in bytes of the block's bodies that are in the cache
 	reps []*rep // representations with bodies in the block. If nil, the block is no longer in the cache.
 }
 
@@ -15,7 +16,7 @@ const (
 	bodyShare  = 4  // ratio of a block's size to the maximum size of a body in it
 )
 
-// store stores a representation of an entry. A small one goes into the current block.
+// store stores a representation of an entry. A small body goes into the current block.
 func (s *shard) store(e *entry, at coding, r *rep) {
 	if r.content != nil || len(r.body) > s.block/bodyShare {
 		e.reps[at].Store(r)
@@ -38,7 +39,7 @@ func (s *shard) store(e *entry, at coding, r *rep) {
 	e.reps[at].Store(in)
 }
 
-// release frees the memory of a representation, which may be nil.
+// release frees the space of a representation in its block. r may be nil or have no block.
 func (s *shard) release(r *rep) {
 	if r == nil || r.of == nil {
 		return

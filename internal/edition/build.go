@@ -16,8 +16,8 @@ import (
 )
 
 // build builds the manifest of a view. It reuses the documents of prev that are still valid, and
-// the results of deferred work. If prev is nil or foreign, it builds all documents. A document
-// that differs from the one in a foreign prev gets a later modification time.
+// the results of deferred work. If prev is nil or foreign, it builds all documents. A document that
+// differs from the one in prev, even if prev is foreign, gets a later modification time.
 func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (m *manifest, err error) {
 	err = artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 		m, err = s.buildNow(ctx, view, prev, made)
@@ -100,7 +100,8 @@ func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]prot
 	return out, nil
 }
 
-// chunk builds a document from its chunks in prev and the changes since.
+// chunk builds a document from its chunks in prev and the changes in since. If it cannot use those
+// chunks, it builds all of them.
 func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
 	next := large{Protocol: d.proto, Path: d.Path, SharedETag: d.SharedETag, DigestETag: d.DigestETag, Public: d.Public, PageCount: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
@@ -167,12 +168,12 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 // changes contains the changes of a document since an edition.
 type changes struct {
 	parts       []string // keys of the parts that may have changed
-	partsKeyed  []string
-	unreachable bool // the log starts after that edition, so every part may have changed
+	partsKeyed  []string // keys of the parts of PartsKeyed that may have changed
+	unreachable bool     // the log starts after that edition, so every part may have changed
 }
 
-// maxKeys is the maximum number of keys of changed parts. If more have changed, all
-// parts of the document are written again.
+// maxKeys is the maximum number of keys in changes.parts. If there are more, all parts of the
+// document are written again.
 const maxKeys = 100_000
 
 // readChanges reads the log since prev. It returns the changes for every document, and sets
@@ -201,7 +202,7 @@ func (m *manifest) readChanges(ctx context.Context, view millrace.View, prev *ma
 			continue
 		}
 		if since == "" {
-			continue // without an edition, the log yields the state of the site
+			continue // without an earlier edition, Changes yields all pages of the site
 		}
 		for i, d := range docs {
 			out[i].add(d.Document, change.URL)

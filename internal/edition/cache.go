@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// key is a request target. It has the three parts of a [url.URL], so a lookup does not
-// allocate.
+// key is a request target. It consists of the path, raw path and query of a [url.URL], so a lookup
+// does not allocate.
 type key struct{ path, raw, query string }
 
 func keyOf(u *url.URL) key { return key{u.Path, u.RawPath, u.RawQuery} }
@@ -22,7 +22,7 @@ func keyAt(path string) key {
 	return keyOf(u)
 }
 
-// clone copies the key, so that it does not keep the request in memory.
+// clone copies the key, so that the copy does not keep the request in memory.
 func (k key) clone() key {
 	return key{strings.Clone(k.path), strings.Clone(k.raw), strings.Clone(k.query)}
 }
@@ -40,7 +40,8 @@ const shards = 8
 // whose cost for the garbage collector exceeds their size. A crawler that gets a 304 for every page
 // once must not fill the cache with them.
 //
-// A hit takes a read lock and sets at most one flag. Small bodies share blocks of memory.
+// A hit takes only a read lock, and writes only flags that are not set yet. Small bodies share
+// blocks of memory.
 type cache struct {
 	seed   maphash.Seed
 	limit  int64 // maximum size of one shard in bytes
@@ -60,7 +61,7 @@ type shard struct {
 	current *block // block that receives bodies, or nil
 }
 
-// bodylessShare is the divisor of the limit for entries without a body.
+// bodylessShare is the ratio of a shard's limit to its limit for entries without a body.
 const bodylessShare = 3
 
 // clock is a ring of entries with a hand.
@@ -132,7 +133,8 @@ func (c *cache) get(k key) *entry {
 	return e
 }
 
-// touched is a bit of entry.used, in addition to the codings of the used bodies.
+// touched is the bit of entry.used that is set when the entry is used. The other bits are the
+// codings of the used bodies.
 const touched codingSet = 1 << codings
 
 func (e *entry) touch(what codingSet) {
@@ -152,7 +154,8 @@ func (e *entry) bodies() (has codingSet) {
 }
 
 // put replaces old, which may be nil, with e. If another goroutine has put an equal entry in the
-// meantime, put returns that entry and drops e, so that only one goroutine renders.
+// meantime, put returns that entry and drops e, so that only one goroutine renders. An entry whose
+// key is longer than maxKey is not stored.
 func (c *cache) put(e, old *entry) *entry {
 	if len(e.key.path)+len(e.key.raw)+len(e.key.query) > maxKey {
 		return e
@@ -229,7 +232,8 @@ func (s *shard) shrink(limit int64) {
 }
 
 // strip removes the bodies of the entry at the hand, except those whose coding is in but. If a body
-// remains, the entry stays, and the hand moves to the next entry.
+// remains, the entry stays, and the hand moves to the next entry. Otherwise the entry moves to the
+// clock of entries without a body.
 func (s *shard) strip(e *entry, but codingSet) {
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil && !but.has(at) {

@@ -21,15 +21,15 @@ import (
 // A chunked document is a tree of artifacts. Its leaves are chunks: consecutive parts as raw
 // deflate, without references to earlier bytes, and with a full flush at the end. Its nodes list
 // their children. The keys of the parts determine the boundaries of chunks and nodes. A change of a
-// part therefore changes only its chunk, at most one neighbor, and the nodes above.
+// part therefore usually changes only its chunk, at most one neighbor, and the nodes above.
 const (
-	minChunk  = 32 << 10  // minimum identity bytes of a chunk, except the last one
-	maxChunk  = 256 << 10 // maximum identity bytes of a chunk before its last part
+	minChunk  = 32 << 10  // minimum size of a chunk in identity bytes; the last chunk may be smaller
+	maxChunk  = 256 << 10 // size of a chunk in identity bytes from which no more parts are added
 	maxNode   = 256       // maximum number of children of a node
 	chunkBits = 4         // number of zero bits in the hash of a key that begins a chunk
-	nodeBits  = 6         // number of further zero bits for each level of nodes
+	nodeBits  = 6         // number of additional zero bits for each level of nodes
 
-	chunkSuffix = ".chunk1" // changes with the encoder
+	chunkSuffix = ".chunk1" // must change when the output of the encoder changes
 	nodeSuffix  = ".node2"  // must change with the format of nodes
 )
 
@@ -39,9 +39,9 @@ type branch struct {
 	First, Last string // keys of its first and last part
 	Parts       int64
 	Size        int64  // identity size in bytes
-	Coded       int64  // size as deflate in bytes
+	Coded       int64  // size in bytes after compression with deflate
 	CRC         uint32 // CRC-32 (IEEE) of the identity bytes
-	CodedCRC    uint32 // CRC-32 (IEEE) of a chunk's bytes as deflate
+	CodedCRC    uint32 // CRC-32 (IEEE) of a chunk's compressed bytes
 	Sum         sum
 }
 
@@ -63,7 +63,7 @@ func (s *sum) UnmarshalText(b []byte) error {
 // tree contains the parts of a document. The zero value has no parts.
 type tree struct {
 	Height int    // If zero, Root is a chunk.
-	Root   branch // root; Parts is 0 if the tree is empty
+	Root   branch // Root.Parts is 0 if the tree is empty
 }
 
 func (b *branch) chunk() string { return hex.EncodeToString(b.Sum[:]) + chunkSuffix }
@@ -79,27 +79,27 @@ func hashOf(key string) uint64 {
 	return x ^ x>>16
 }
 
-// begins reports whether a key begins a chunk, or a node at a height.
+// begins reports whether the hash of a key begins a chunk (height 0) or a node of the given height.
 func begins(key string, height int) bool {
 	bits := chunkBits + height*nodeBits
 	return hashOf(key)&(1<<min(bits, 63)-1) == 0
 }
 
-// grower writes the chunks and nodes of one document, in all of its forms.
+// grower writes the chunks and nodes of one document, for both its Parts and its PartsKeyed.
 type grower struct {
 	ctx     context.Context
 	store   artifact.Store
 	between []byte
-	gap     int64  // size of between as deflate in bytes
+	gap     int64  // size in bytes of between as stored blocks of deflate
 	gapCRC  uint32 // CRC-32 of between
 
 	body  bytes.Buffer // identity bytes of the current chunk
 	next  branch
 	enc   *encoders
-	coded bytes.Buffer // current chunk as deflate
+	coded bytes.Buffer // current chunk, compressed with deflate
 	out   []branch
 
-	have map[sum]branch // branches of earlier trees and other forms, which are already stored
+	have map[sum]branch // branches that are already stored: of the earlier tree, and of the document's other form
 }
 
 func newGrower(ctx context.Context, store artifact.Store, enc *encoders) *grower {
@@ -133,8 +133,8 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 	}
 	at := 0
 	for len(changed) > 0 {
-		// Start before the key's chunk, because a deleted key may have begun a chunk, which then
-		// joins the previous one.
+		// If the key begins a chunk, start with the previous chunk: if the key was deleted, the
+		// rest of its chunk joins that one.
 		i, _ := slices.BinarySearchFunc(have[at:], changed[0], func(b branch, key string) int { return strings.Compare(b.First, key) })
 		i = max(at+i-1, at)
 		g.out = append(g.out, have[at:i]...)
@@ -152,9 +152,9 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 	return g.storeNodes()
 }
 
-// write writes the parts after a key into chunks. It stops where a new chunk begins at the same
-// key as a chunk of rest, if no key in that chunk has changed. It leaves the remaining chunks in
-// rest and the remaining keys in changed.
+// write writes the parts after a key into chunks. It stops where a new chunk begins at the same key
+// as a chunk of rest, if that key has not changed. It leaves the remaining chunks in rest and the
+// remaining keys in changed. If rest is nil, write writes all parts after the key.
 func (g *grower) write(p *millrace.Parts, after string, rest *[]branch, changed *[]string) error {
 	for part, err := range p.After(g.ctx, after) {
 		if err != nil {
@@ -227,7 +227,8 @@ func (g *grower) end() error {
 	return nil
 }
 
-// storeNodes stores the nodes above the chunks, except those of the earlier tree.
+// storeNodes stores the nodes above the chunks, except those that are already stored, and returns
+// the tree.
 func (g *grower) storeNodes() (*tree, error) {
 	t, level := new(tree), g.out
 	for ; len(level) > 1; t.Height++ {
@@ -256,7 +257,7 @@ func (g *grower) storeNodes() (*tree, error) {
 	return t, nil
 }
 
-// join returns the branch of a node with some children, without its hash.
+// join returns the branch of a node with the given children, without its hash.
 func (g *grower) join(children []branch) branch {
 	b := branch{First: children[0].First, Last: children[len(children)-1].Last}
 	for i, c := range children {
@@ -341,7 +342,7 @@ func decodeNode(raw []byte) ([]branch, error) {
 	return out, nil
 }
 
-// children reads a node. If the node is damaged, children deletes it.
+// children reads a node from the store and returns its children. It deletes a damaged node.
 func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, error) {
 	r, err := store.Open(ctx, b.node(), 0, -1)
 	if err != nil {

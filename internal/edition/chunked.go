@@ -21,7 +21,7 @@ import (
 
 // chunked is a chunked document in a manifest.
 type chunked struct {
-	Version string `json:"version"` // of its Parts
+	Version string `json:"version"` // Version of the document's Parts
 	Head    []byte `json:"head"`
 	Between []byte `json:"between"`
 	Tail    []byte `json:"tail"`
@@ -83,7 +83,7 @@ func (c *chunked) sum(ctx context.Context, s *Server) (string, error) {
 	return "sha256-" + hex.EncodeToString(h.Sum(nil)), err
 }
 
-// digestOf returns the Content-Digest for the ETag of a document with Exact.
+// digestOf returns the Content-Digest for the ETag of a document with DigestETag.
 func digestOf(etag string) string {
 	sum, _ := hex.DecodeString(strings.TrimPrefix(etag, "sha256-"))
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"
@@ -99,13 +99,13 @@ var (
 	gzipEnd  = []byte{3, 0} // an empty final block
 )
 
-// bodies contains the bytes of a chunked document in one coding.
+// bodies provides the bytes of a chunked document in one coding.
 type bodies struct {
 	*chunked
 	loss
 	cache      *Server
 	name       string // name in the response cache
-	path       string // of the document, or "" if unknown
+	path       string // path of the document, or "" if unknown
 	store      artifact.Store
 	coded      bool // true = gzip; false = identity
 	head, tail []byte
@@ -212,7 +212,7 @@ func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 	return err
 }
 
-// collect writes n bytes from an offset, which it reads from the chunks.
+// collect reads the chunks, and writes n bytes of the document from an offset.
 func (b *bodies) collect(ctx context.Context, w io.Writer, from, n int64) error {
 	out := &window{w: w, skip: from, left: n}
 	b.cache.reading.Store(out, b)
@@ -301,8 +301,8 @@ type loss struct {
 	name   atomic.Pointer[string]
 }
 
-// fail schedules the rebuilding of an unreadable artifact, and returns the error for the
-// response.
+// fail schedules the rebuilding of an unreadable artifact, unless the context has ended. It returns
+// the error for the response.
 func (l *loss) fail(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {
 		l.name.Store(&name)
@@ -318,7 +318,8 @@ func (l *loss) err() error {
 	return nil
 }
 
-// window is an [io.Writer] that skips some bytes and writes a limited number of others.
+// window is an [io.Writer] that drops the first skip bytes, writes the next left bytes to w, and
+// drops the rest.
 type window struct {
 	w          io.Writer
 	skip, left int64

@@ -30,10 +30,9 @@ const (
 // preference lists the codings except identity, best first.
 var preference = [...]coding{brotliCoding, zstdCoding, gzipCoding}
 
-// codingTable names the codings. The suffix is part of the validator of a coded
-// representation, and of the name of its file. It must change when the encoder returns other bytes
-// for the same input. Otherwise a client could combine ranges of two encodings. A test compares
-// the bytes.
+// codingTable names the codings. The suffix is part of the validator of a coded representation. It
+// must change when the encoder returns other bytes for the same input. Otherwise a client could
+// combine ranges of two encodings. A test compares the bytes.
 var codingTable = [codings]struct{ name, suffix string }{
 	identity:     {"identity", ""},
 	brotliCoding: {"br", "-br2"},
@@ -150,13 +149,13 @@ type encoders struct {
 	deflaters             chan *flate.Writer // encoders that are not in use
 	gzip, brotli, buffers sync.Pool
 	inflaters             sync.Pool
-	streams               [codings]sync.Pool // encoders of documents
+	streams               [codings]sync.Pool // encoders for the method stream
 	zstdOnce              sync.Once
 	zstd                  *zstd.Encoder
 }
 
 // Settings of the encoders. The brotli level is 5 because pages are encoded during their first
-// request. The zstd window is the limit of RFC 9659.
+// request. The zstd window is within the limit of RFC 9659.
 const (
 	gzipLevel   = 6
 	brotliLevel = 5
@@ -273,7 +272,7 @@ func (e *encoders) inflate(w io.Writer, coded []byte) error {
 }
 
 // stream encodes what write writes, and writes the result to w. It reuses encoders, because a new
-// one of zstd takes 8 MB.
+// zstd encoder takes 8 MB.
 func (e *encoders) stream(c coding, w io.Writer, write func(io.Writer) error) error {
 	enc, _ := e.streams[c].Get().(streamEncoder)
 	if enc == nil {
@@ -293,7 +292,8 @@ func (e *encoders) stream(c coding, w io.Writer, write func(io.Writer) error) er
 	return nil
 }
 
-// streamEncoder is an encoder that can be used again after Close, which leaves the writer open.
+// streamEncoder is an encoder that can be reused after Close. Close does not close the underlying
+// writer.
 type streamEncoder interface {
 	io.WriteCloser
 	Reset(w io.Writer)

@@ -12,14 +12,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Artifacts of the whole site, brotli of chunked documents, and digests of long documents take too
-// long for a publication. The server builds them later, for the current edition, and publishes the
-// results with the next edition.
+// Building whole-site artifacts, compressing chunked documents with brotli, and computing digests
+// of long documents would delay a publication too much. The server does this work later, for the
+// current edition. It publishes new artifacts and brotli bytes with the next edition.
 
 // done contains the results of deferred work that are not published yet.
 type done struct {
 	artifacts []storedArtifact
-	brotli    map[string]coded // by chunked.etag of the documents
+	brotli    map[string]coded // brotli bytes of documents, by their chunked.etag
 }
 
 // pausePerWork is the minimum time between the starts of two jobs, in multiples of the processor
@@ -34,8 +34,8 @@ func (s *Server) wake() {
 	}
 }
 
-// runDeferred does deferred work, with at most a tenth of a processor over time,
-// until the context ends.
+// runDeferred does deferred work until the context ends. On average, it uses at most a tenth of a
+// processor.
 func (s *Server) runDeferred(ctx context.Context) {
 	for {
 		moved := s.NextEdition()
@@ -75,7 +75,8 @@ func (s *Server) runDeferred(ctx context.Context) {
 	}
 }
 
-// add stores results of deferred work for the next edition.
+// add stores results of deferred work for the next edition, and makes Run publish them. brotli
+// contains the bytes of the document whose chunked.etag is name, or is nil.
 func (s *Server) add(artifacts []storedArtifact, name string, brotli *coded) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
@@ -97,7 +98,7 @@ func (s *Server) made() done {
 	return s.done
 }
 
-// published removes the results that the current edition contains.
+// published removes the results in d, which the current edition contains.
 func (s *Server) published(d done) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()

@@ -26,8 +26,9 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// A client that holds an earlier version of a document gets the next one coded against it (RFC
-// 9842). The artifact store contains the versions that such clients have received: the bytes of
+// If a client has an earlier version of a document, the server can send the current one compressed
+// with that version as the dictionary (RFC 9842). Such a document is called "coded against" the
+// dictionary. The artifact store contains the versions that clients have received: the bytes of
 // small documents, and references to the chunks or the file of large ones.
 
 // Prefixes of the names of artifacts. The ID of the dictionary follows in lower-case hex.
@@ -41,7 +42,7 @@ const (
 const (
 	keepVersions    = 8 // number of versions kept of a large document, in addition to the last one of each earlier day
 	keepDictionary  = 35 * 24 * time.Hour
-	maxDictionaries = 256 << 20 // bytes of these artifacts, and of the chunks and files that only versions need
+	maxDictionaries = 256 << 20 // maximum total size in bytes of these artifacts, and of the chunks and files that only versions need
 	largePair       = 512 << 10 // sum of the sizes of dictionary and document in bytes above which pairs are coded one at a time
 	minGain         = 5         // the result must be smaller than the plain coding by at least 1/minGain
 	maxSent         = 256
@@ -56,8 +57,8 @@ type dictionaries struct {
 	responses, saved atomic.Int64 // see Server.SentAsChanges
 }
 
-// SentAsChanges returns the number of responses of this process that were coded against an
-// earlier version, and the bytes by which they were smaller than their plain coding.
+// SentAsChanges returns the number of responses of this process that were coded against an earlier
+// version, and the total number of bytes that this saved.
 func (s *Server) SentAsChanges() (responses, saved int64) {
 	return s.dictionaries.responses.Load(), s.dictionaries.saved.Load()
 }
@@ -66,15 +67,16 @@ func (s *Server) SentAsChanges() (responses, saved int64) {
 type version struct {
 	Site   string   `json:"site"` // name of the publication
 	Path   string   `json:"path"`
-	Chunks *chunked `json:"chunks,omitempty"` // nil = File
+	Chunks *chunked `json:"chunks,omitempty"` // if nil, File is set
 	File   *coded   `json:"file,omitempty"`
 	Gzip   *coded   `json:"gzip,omitempty"` // see storedArtifact
 }
 
-// dictionaryUse reports whether a client can use the response to a request as a dictionary, and
-// whether it accepts a response that is coded against a dictionary. A browser accepts the coding
-// only if it has a dictionary. For a request with credentials, both are false: the response may
-// contain secrets, and the size of the coded bytes would reveal which parts are also in the
+// dictionaryUse reports whether a client can use the response to a request as a dictionary (offer),
+// and whether the client accepts a response that is coded against a dictionary (accept). A browser
+// names this coding only if it has a dictionary; otherwise, dictionaryUse takes support of zstd as
+// a sign that the browser can use one. For a request with credentials, both are false: the response
+// may contain secrets, and the size of the coded bytes would reveal which parts are also in the
 // dictionary.
 func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	fields, browser := r.Header["Accept-Encoding"], r.Header["Sec-Fetch-Dest"] != nil
@@ -99,7 +101,8 @@ func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	return offer, accept
 }
 
-// secure reports whether intermediaries cannot change the bytes of a response.
+// secure reports whether no intermediary can change the bytes of a response: the endpoint base is
+// HTTPS, or the peer is on this machine.
 func secure(base string, r *http.Request) bool {
 	if strings.HasPrefix(base, "https:") {
 		return true
@@ -108,8 +111,8 @@ func secure(base string, r *http.Request) bool {
 	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
-// answer responds with a document, coded against the dictionary of the request if there is one.
-// base is the URL to which the path of r is relative.
+// answer responds with a document, coded against the request's dictionary if possible. base is the
+// URL to which the path of r is relative.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base string, bodies keeper, q *access.Request) error {
 	offer, accept := dictionaryUse(r, q)
 	if !offer || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.plain == nil || !secure(base, r) {
@@ -154,10 +157,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 	return nil
 }
 
-// inFile reports whether the coding of an artifact belongs to its path, such as /all.scp.zst.
+// inFile reports whether the entry is an artifact whose file has a coding, such as /all.scp.zst.
 func (e *entry) inFile() bool { return e.plain != nil && e.plain != e.reps[identity].Load() }
 
-// isDictionary reports whether later documents are coded against this one.
+// isDictionary reports whether later versions may be coded against this document.
 func (e *entry) isDictionary() bool { return e.plain == nil || e.versions != "" }
 
 // use returns the value of Use-As-Dictionary for a document with this target. The pattern matches
@@ -180,7 +183,7 @@ func (e *entry) use(base string, target *url.URL) []string {
 	return []string{`match="` + strings.ReplaceAll(pattern, `\`, `\\`) + `"`} // a string of RFC 9651
 }
 
-// escapePattern escapes the characters that have a meaning in a URLPattern.
+// escapePattern escapes the characters that have a special meaning in a URLPattern.
 var escapePattern = strings.NewReplacer(`*`, `\*`, `:`, `\:`, `?`, `\?`, `+`, `\+`, `(`, `\(`, `)`, `\)`, `{`, `\{`, `}`, `\}`, `\`, `\\`)
 
 // keyAgainst returns the cache key of the document as coded against a dictionary.
@@ -214,12 +217,13 @@ func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 	return have, have.reps[identity].Load() != nil
 }
 
-// codedAgainst codes a document against a dictionary. It returns nil if the dictionary is unknown,
-// or if the result is not much smaller than in the coding c.
+// codedAgainst codes a document against a dictionary. It returns nil if that fails, for example
+// because the dictionary is unknown, or if the result is not much smaller than the document in the
+// coding c.
 func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
 	k, tag := e.keyAgainst(id), e.tag
 	if !e.sharedETag {
-		// A client that has the dictionary can decode a stored response with this validator.
+		// Each dictionary has its own validator, because it results in other bytes.
 		tag += "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
 	}
 	have := s.cache.get(k)
@@ -272,8 +276,9 @@ func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string,
 var codingOfDictionary = []string{dcz.Name}
 
 // encodeAgainst returns the bytes of a document coded against a dictionary, and the size of its
-// identity bytes. The bytes are nil if they are not much smaller than the plain coding. It returns
-// ErrNotFound if the dictionary is unknown, or if another large pair is being coded.
+// identity bytes. The bytes are nil if they are not much smaller than the plain coding, or if the
+// sizes do not fit; see [dcz.Fits]. encodeAgainst returns ErrNotFound if the dictionary is unknown,
+// or if another large pair is being coded.
 func (s *Server) encodeAgainst(ctx context.Context, id dcz.ID, e *entry, plainly *rep, bodies keeper) (body []byte, plain int, err error) {
 	of := sha256.Sum256([]byte(e.key.target() + "\n" + e.tag))
 	pair := pairPrefix + hex.EncodeToString(id[:]) + "-" + hex.EncodeToString(of[:16])
@@ -328,8 +333,8 @@ func (s *Server) identityBytes(ctx context.Context, e *entry, bodies keeper) ([]
 	return b.Bytes(), err
 }
 
-// dictionary returns the bytes of a dictionary. It returns ErrNotFound if the store does not have
-// it. It deletes a damaged dictionary.
+// dictionary returns the bytes of a dictionary, or ErrNotFound if the store does not have the
+// dictionary. It deletes a damaged dictionary.
 func (s *Server) dictionary(ctx context.Context, id dcz.ID) ([]byte, error) {
 	name := hex.EncodeToString(id[:])
 	b, err := s.readArtifact(ctx, dictionaryPrefix+name)
@@ -386,8 +391,8 @@ func (s *Server) loadVersion(ctx context.Context, name string) (*version, error)
 	return v, nil
 }
 
-// rep returns the representation of a version without coding. If its bytes are
-// lost, the server does not rebuild them.
+// rep returns the identity representation of a version. If the bytes are missing or damaged, the
+// server does not rebuild them.
 func (v *version) rep(s *Server) (*rep, error) {
 	old := &Server{artifacts: s.artifacts, cache: s.cache}
 	if v.Chunks != nil {
@@ -397,7 +402,8 @@ func (v *version) rep(s *Server) (*rep, error) {
 	return f.rep(old, v.File.Size)
 }
 
-// keepVersion schedules storing the version that was sent, if it is not stored yet.
+// keepVersion schedules the storage of a version that was sent, unless it was scheduled before. If
+// the queue is full, it does nothing, and a later response tries again.
 func (s *Server) keepVersion(e *entry) {
 	if e.kept.Load() || e.kept.Swap(true) {
 		return
@@ -473,7 +479,8 @@ func (s *Server) storeVersion(ctx context.Context, e *entry) (err error) {
 	return s.artifacts.Put(ctx, versionPrefix+hex.EncodeToString(h.Sum(nil)), bytes.NewReader(raw))
 }
 
-// needDictionaries adds to needed the artifacts of the newest dictionaries, up to maxDictionaries.
+// needDictionaries adds the artifacts of the newest dictionaries to needed, up to a total size of
+// maxDictionaries.
 func (s *Server) needDictionaries(ctx context.Context, now time.Time, needed map[string]bool) error {
 	var infos []artifact.Info
 	for info, err := range s.artifacts.List(ctx, dczPrefix) {
@@ -524,7 +531,8 @@ func (s *Server) needDictionaries(ctx context.Context, now time.Time, needed map
 	return nil
 }
 
-// forEach calls f for every artifact of the version, with its size in bytes.
+// forEach calls f for every artifact of the version, with the artifact's size in bytes, or 0 if
+// unknown.
 func (v *version) forEach(ctx context.Context, store artifact.Store, f func(name string, size int64) error) error {
 	if v.Chunks == nil {
 		stored := cmp.Or(v.Gzip, v.File)

@@ -13,13 +13,14 @@ import (
 )
 
 // Among the processes that publish one publication with one configuration, one is the builder. It
-// holds a lease from its election on, so that editions do not alternate between processes, which
-// may have different versions. Correctness does not depend on the election: to publish, a process
-// also holds the lease of the publication, and replaces the edition by a compare-and-swap.
+// holds a lease from its election on, so that editions do not alternate between processes that may
+// run different versions of the program. Correctness does not depend on the election: to publish, a
+// process also holds the lease of the publication, and replaces the edition by a compare-and-swap.
 
 var errNotBuilder = millrace.Coded("lease-held", fmt.Errorf("%w: another process is the builder", millrace.ErrConflict))
 
-// Builder reports whether this process builds the editions. Otherwise it follows another one.
+// Builder reports whether this process builds the editions. If not, it serves the editions of the
+// process that does.
 func (s *Server) Builder() bool { return s.term.Load() != nil }
 
 // elect makes this process the builder while it holds the lease, until the context ends.
@@ -50,7 +51,7 @@ func (s *Server) elect(ctx context.Context) {
 	}
 }
 
-// errResigned is the cause of the end of a term in which this process could not publish. Another
+// errResigned is the cause with which a term ends if this process could not publish. Another
 // process may succeed.
 var errResigned = errors.New("resigned")
 
@@ -62,8 +63,8 @@ func (s *Server) endTerm(cause error) {
 	}
 }
 
-// asBuilder is a leaseFunc. It acts like [lease.Hold] if this process is the builder, and otherwise
-// returns errNotBuilder.
+// asBuilder is a leaseFunc. If this process is the builder, it acts like [lease.Hold], and cancels
+// the context of f when the term ends. Otherwise it returns errNotBuilder.
 func (s *Server) asBuilder(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error {
 	t := s.term.Load()
 	if t == nil {

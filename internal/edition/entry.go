@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// field is a header field that all responses share. Its value is read-only.
+// field is a header field. Responses share its value, which is read-only.
 type field struct {
 	name  string // canonical name
 	value []string
@@ -35,20 +35,20 @@ type entry struct {
 	key        key
 	shape      *shape
 	own        []field         // fields like shape.all, for this document only
-	inline     [2]field        // storage for a short own, which saves the garbage collector an object
+	inline     [2]field        // storage for own if it has few fields, which saves an allocation
 	values     [2]string       // storage for the values of inline
 	tag        string          // validator without quotes
 	tags       [codings]string // the validators, with quotes
 	modified   int64           // Last-Modified in Unix seconds, or 0
 	ahead      bool            // modified was in the future when the entry was created
 	sharedETag bool            // see millrace.Document
-	exact      bool            // see millrace.Document
+	exact      bool            // DigestETag of millrace.Document
 	private    bool            // for a single client, so other origins must not read it (CORS)
 	shared     bool            // the same for all clients with access, except for the coding
 	public     bool            // see millrace.Document
 	guarded    bool            // requests need a key
-	signer     Signer          // signs its responses. If nil, they are not signed.
-	cached     string          // canonical name of millrace.Document.CacheField, or ""
+	signer     Signer          // signs the responses. If nil, they are not signed.
+	cached     string          // millrace.Document.CacheField in canonical form, or ""
 	offer      codingSet       // offered codings
 	large      bool            // a large document or an artifact, whose bytes the edition provides
 	coded      bool            // coded against a dictionary
@@ -84,7 +84,7 @@ type entryState struct {
 type rep struct {
 	coding  coding // coding of body; identity if encoding saves too little
 	body    []byte
-	content content // If nil, body.
+	content content // provides the bytes. If nil, they are in body.
 	size    int64
 	plain   int64     // identity size, or 0 if unknown
 	digest  [1]string // Content-Digest or Repr-Digest of body
@@ -216,7 +216,8 @@ func (e *entry) canonical() bool {
 	})
 }
 
-// complete adds the fields that do not depend on the document, and sorts all fields.
+// complete adds the fields that the package defines, such as Vary, Accept-Ranges and those for
+// CORS, and sorts all fields.
 func (e *entry) complete(d *millrace.Document) {
 	if e.offer != 1<<identity {
 		e.shape.all = addVary(e.shape.all, "Accept-Encoding")
@@ -303,7 +304,8 @@ func (e *entry) sameBytes(o *entry) bool {
 // date then changes.
 func (e *entry) identified() bool { return e.modified != 0 || !e.sharedETag || e.exact }
 
-// adopt copies the representations of an earlier entry with the same bytes.
+// adopt copies the representations of an earlier entry, if both entries have the same bytes and
+// codings.
 func (e *entry) adopt(o *entry) {
 	if !e.sameBytes(o) || e.offer != o.offer {
 		return
@@ -323,8 +325,8 @@ func (e *entry) err() error {
 	return nil
 }
 
-// confirm records that an edition contains the document. It ignores editions older than the last
-// one.
+// confirm records that an edition contains the document. It ignores an edition that is not newer
+// than the last one.
 func (e *entry) confirm(in *entryState) {
 	for {
 		last := e.state.Load()
@@ -370,8 +372,8 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	}
 	real := c
 	if e.sharedETag && len(body) < plainBelow {
-		// Other documents keep the coding, because it is part of their validators, which a 304
-		// must have without rendering the body.
+		// Other documents keep the coding, because it is part of their validator, and a 304 must
+		// know the validator without rendering the body.
 		real = identity
 	}
 	coded, err := enc.encode(real, body)

@@ -128,13 +128,13 @@ func withoutQuery(r *http.Request) *http.Request {
 	return &inner
 }
 
-// Values of the CacheField.
+// Values of the field that millrace.Document.CacheField names.
 var (
 	cacheHit  = []string{"HIT"}
 	cacheMiss = []string{"MISS"}
 )
 
-// age is an Age field that all responses within one second share.
+// age is the value of the Age field. All responses within one second share it.
 type age struct {
 	seconds int64
 	value   [1]string

@@ -10,7 +10,7 @@ import (
 
 // PageCounts contains the different page counts of a site.
 type PageCounts struct {
-	Listed   int // number of pages in the protocol that lists the most
+	Listed   int // number of pages in the protocol that lists the most pages
 	Archives int // published pages that protocols do not list, such as lists of the pages with a tag
 	Hidden   int // stored pages that are not published, because of noindex or a rule
 }
@@ -29,7 +29,8 @@ func CountPages(ctx context.Context, stored store.Site, published millrace.Site)
 	return c, nil
 }
 
-// listedPages returns the number of pages that protocols list.
+// listedPages returns the number of pages in the protocol that lists the most. If no protocol has
+// tags, it returns the number of all pages.
 func listedPages(site millrace.Site) int {
 	most := 0
 	for _, n := range site.Tagged {

@@ -6,14 +6,13 @@ import "time"
 type Listed struct {
 	Protocol string
 	Path     string // relative to the endpoint base, starting with "/"
-	Size     int64  // in bytes, without content coding
-	MinSize  int64  // in bytes, in the coding with the smallest result
+	Size     int64  // in bytes, without the codings that the server adds
+	MinSize  int64  // in bytes, in gzip if that is smaller
 	Modified time.Time
 	Keyed    bool // requests with a key get another document
 }
 
-// Listing returns the large documents and the artifacts of the edition, in the order of
-// publication.
+// Listing returns the large documents of the edition, followed by its artifacts.
 func (ed *Edition) Listing() []Listed {
 	m := ed.manifest
 	out := make([]Listed, 0, len(m.Documents)+len(m.Artifacts))

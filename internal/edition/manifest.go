@@ -16,19 +16,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manifestFormat is the version of the manifest's format. Documents of a manifest of
-// another format are built again.
+// manifestFormat is the version of the manifest's format. If a manifest has another format, its
+// documents are built again.
 const manifestFormat = 6
 
 // manifest lists the large documents and artifacts of an edition. The store contains it as JSON.
 // The JSON is compressed with zstd, because every edition writes it, and it may be large: 2 MB for
-// the 3,000 sections of llms.txt of 1,000,000 pages.
+// a site with 1,000,000 pages and 3,000 sections in llms.txt.
 type manifest struct {
 	Format    int              `json:"format"`
-	Key       string           `json:"key"`     // Options.Key of the process that built it
+	Key       string           `json:"key"`     // Server.key of the process that built the manifest
 	Version   string           `json:"version"` // Options.Version of that process
 	Seq       uint64           `json:"seq"`
-	Cursor    millrace.Cursor  `json:"cursor"` // of the log at seq
+	Cursor    millrace.Cursor  `json:"cursor"` // cursor of the publication's log at Seq
 	Title     string           `json:"title"`  // title of the site
 	Documents []large          `json:"documents,omitempty"`
 	Artifacts []storedArtifact `json:"artifacts,omitempty"`
@@ -55,14 +55,15 @@ type large struct {
 	Public     bool        `json:"public,omitempty"`
 	PageCount  int64       `json:"names,omitempty"` // see millrace.Document
 	Header     http.Header `json:"header"`
-	Modified   time.Time   `json:"modified"` // of Last-Modified
+	Modified   time.Time   `json:"modified"` // value of Last-Modified
 	Chunks     chunked     `json:"chunks"`
 	Brotli     *coded      `json:"br,omitempty"` // nil = not offered
-	// Keyed is the document for requests with a key. If nil, the same document.
+	// Keyed is the document for requests with a key. If nil, they get the same document as other
+	// requests.
 	Keyed *large `json:"keyed,omitempty"`
 }
 
-// index builds the map that document uses. Documents must not change afterwards.
+// index builds byPath, which the method document uses. m.Documents must not change afterwards.
 func (m *manifest) index() {
 	m.byPath = make(map[string]*large, len(m.Documents))
 	for i := range m.Documents {
@@ -155,7 +156,7 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 	if err != nil {
 		return key{}, nil, err
 	}
-	if d.Keyed != nil { // another entry has the bytes for a key, so this one stays shared
+	if d.Keyed != nil { // another entry has the bytes for requests with a key, so this one stays shared
 		e.shape.all = addVary(e.shape.all, "Authorization")
 	}
 	e.setSubject(&millrace.Subject{PageCount: d.PageCount}, d.Protocol)

@@ -18,7 +18,7 @@ var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavail
 
 // Page answers a GET or HEAD for a page of the site itself, like [Server.Answer] and from the same
 // cache. name and variant identify the page, and state identifies its content. Page calls document
-// if the cache has another state of the page, or if state is empty.
+// if the cache does not have the page in this state, or if state is empty.
 func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
 	const attempts = 3
 	var err error
@@ -81,8 +81,9 @@ func (s *Server) page(k key, state string, document func() (*millrace.Document, 
 	return s.cache.put(e, old), nil
 }
 
-// CacheBody stores a body in the response cache under a name, and replaces an earlier body. state
-// identifies the content. The caller must not modify body.
+// CacheBody stores a body in the response cache under a name and a variant, and replaces an earlier
+// body. It ignores a body that is too large for the cache. state identifies the content. The caller
+// must not modify body.
 func (s *Server) CacheBody(name, variant, state string, body []byte) {
 	if int64(len(body)) > s.cache.limit/4 {
 		return

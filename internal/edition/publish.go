@@ -62,7 +62,8 @@ func (s *Server) follow(ctx context.Context) error {
 	return nil
 }
 
-// hasPublished reports whether the current edition has the pages of the published one.
+// hasPublished reports whether the current edition has the pages of the published one. It returns
+// true if there is no current edition.
 func (s *Server) hasPublished(ctx context.Context) (bool, error) {
 	view, _, err := (*s.publication.Load()).Published(ctx)
 	if err != nil {
@@ -148,7 +149,7 @@ func (s *Server) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// leaseFunc is [lease.Hold] or [lease.Wait].
+// leaseFunc is the type of [lease.Hold], [lease.Wait] and [Server.asBuilder].
 type leaseFunc func(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error
 
 // hold calls f with the lease of the publication. acquired reports whether this process got
@@ -161,8 +162,8 @@ func (s *Server) hold(ctx context.Context, by leaseFunc, f func(ctx context.Cont
 	return acquired, err
 }
 
-// Publish publishes the newest state of the site with its deferred artifacts, and reports
-// whether that created an edition. It waits while another process builds one.
+// Publish publishes the newest state of the site with its deferred artifacts, and reports whether
+// that created an edition. It waits while another process builds an edition.
 func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 	for more := true; more; {
 		var did progress
@@ -305,7 +306,7 @@ const artifactsLease = "artifacts"
 
 var errCollected = errors.New("an artifact was deleted while the edition was built")
 
-// swap publishes a manifest if all of its artifacts exist.
+// swap publishes a manifest if all of its artifacts exist, and otherwise returns errCollected.
 func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
 	raw, err := m.encode(&s.enc)
 	if err != nil {

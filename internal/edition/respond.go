@@ -16,9 +16,9 @@ import (
 )
 
 // Respond answers a request for a document (RFC 9110). It supports GET, HEAD, OPTIONS, codings,
-// conditions, single ranges, digests and CORS. For a 304 or a HEAD, it never calls d.Write. If it
-// returns an error, such as for another method, it has written nothing, unless the error wraps
-// [ErrBroken]. [Server.Serve] does the same, with a cache.
+// conditions, single ranges, digests and CORS. For a 304, or for a HEAD unless d.DigestETag is set,
+// it never calls d.Write. If it returns an error, such as for another method, it has written
+// nothing, unless the error wraps [ErrBroken]. [Server.Serve] does the same, with a cache.
 func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
 	e, err := prepare(d, false, 0, time.Now())
 	if err != nil {
@@ -104,11 +104,11 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	return r.Method == http.MethodGet && r.Header["Range"] == nil, e.get(w, r, c, enc, k, q)
 }
 
-// common sets the fields of both 200 and 304.
+// common sets the fields that 200 and 304 responses share.
 func (e *entry) common(h http.Header, c coding) {
 	for i := range e.shape.all {
 		name, value := e.shape.all[i].name, e.shape.all[i].value
-		if name == "Vary" && h[name] != nil { // Answer has added the dictionary
+		if name == "Vary" && h[name] != nil { // Server.answer has added the fields for dictionaries
 			value = []string{strings.Join(append(slices.Clone(value), h[name]...), ", ")}
 		}
 		h[name] = value
@@ -127,7 +127,7 @@ func (e *entry) common(h http.Header, c coding) {
 	}
 }
 
-// full sets the fields of a 200 that do not depend on the bytes.
+// full sets the fields of a 200 response that do not depend on the bytes.
 func (e *entry) full(h http.Header, c coding) {
 	e.common(h, c)
 	for i := range e.shape.full {
@@ -135,7 +135,7 @@ func (e *entry) full(h http.Header, c coding) {
 	}
 }
 
-// head sets the fields of a HEAD that are known without rendering.
+// head sets the fields of the response to a HEAD that are known without rendering.
 func (e *entry) head(h http.Header, c coding) {
 	e.full(h, c)
 	r := e.reps[c].Load()
@@ -375,7 +375,7 @@ func (e *entry) ifRange(h http.Header, c coding) bool {
 	return fields == nil || len(fields) == 1 && fields[0] == e.tags[c]
 }
 
-// byteRange parses a Range field for size bytes. It ignores other units, invalid fields
+// byteRange parses a Range field for a body of size bytes. It ignores other units, invalid fields
 // and several ranges (RFC 9110, section 14.2).
 func byteRange(fields []string, size int64) (from, n int64, status int) {
 	spec, ok := strings.CutPrefix(fields[0], "bytes=")

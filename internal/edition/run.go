@@ -30,7 +30,7 @@ const (
 // FollowTime is the time within which all processes serve a new edition, if the store works.
 const FollowTime = 2 * time.Second
 
-// Run publishes when the site changes, when the manifest is due, and after
+// Run publishes when the site changes, when artifacts must be built again, and after
 // [Server.Changed]. The starts of two publications are at least a second apart, or twice the
 // processor time of the first one if that is longer. The parts of a large number of changes follow
 // each other without a pause. While another process is the builder, Run loads the editions of that
@@ -137,14 +137,14 @@ func (s *Server) checkForChanges(ctx context.Context) {
 			s.log.InfoContext(ctx, "checking for changes again")
 		}
 		s.checksFail = false
-	case ctx.Err() == nil && !s.checksFail: // once, because it is tried each second
+	case ctx.Err() == nil && !s.checksFail: // log once, because the check runs every second
 		s.log.WarnContext(ctx, "could not check for changes; trying again", "err", err)
 		s.checksFail = true
 	}
 }
 
-// SinceChecked returns the time since the last check that confirmed that the server's edition is the
-// newest one.
+// SinceChecked returns the time since the last check that confirmed that the server's edition is
+// the newest one, or 0 before the first such check.
 func (s *Server) SinceChecked() time.Duration {
 	if at := s.followed.Load(); at != nil {
 		return time.Since(*at)

@@ -17,15 +17,16 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return s.Answer(w, r, nil)
 }
 
-// maxLink is the maximum length in bytes of a Link with the document's own URL, which may contain a
-// long query. nginx refuses responses with more than 4 KiB of fields.
+// maxLink is the maximum length in bytes of a Link field with the document's own URL, which may
+// contain a long query. nginx refuses responses with more than 4 KiB of fields.
 const maxLink = 1024
 
 // Answer answers a request for a document of the current edition. The path of r is relative to the
 // endpoint base. Answer returns false and writes nothing if the document does not exist. It ignores
-// a query that no protocol defines, as static hosts do. In that case, Link contains the document's
-// own URL. After an error, nothing is written, unless the error wraps [ErrBroken];
-// [millrace.Status] returns its status. If q is nil, the request has no key and no limits.
+// a query that no protocol defines, as static hosts do. In that case, the Link field contains the
+// document's own URL. If Answer returns an error, it has written nothing, unless the error wraps
+// [ErrBroken]; [millrace.Status] returns the status for the error. If q is nil, the request has no
+// key and no limits.
 func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := s.current.Load()
 	if ed == nil {
@@ -54,8 +55,8 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Reques
 	return s.respond(w, r, e, bodies, q)
 }
 
-// Has reports whether Answer has a response to a request. It renders nothing, and does no
-// costly work.
+// Has reports whether Answer has a response to a request. It renders nothing. If only a costly
+// lookup could tell, Has returns true without the lookup.
 func (s *Server) Has(r *http.Request, q *access.Request) bool {
 	ed := s.current.Load()
 	if ed == nil {
@@ -84,7 +85,7 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 	}
 	d, proto, err := s.ask(ed, withoutQuery(r), nil)
 	if err != nil || d == nil || !d.Public || d.Variant != "" {
-		return false, nil //nolint:nilerr // the document needs a key
+		return false, nil //nolint:nilerr // the request names no discovery document
 	}
 	e, err := prepare(d, proto.Guarded, ed.number, time.Now())
 	if err != nil {
@@ -106,7 +107,8 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodie
 	return true, s.answer(w, r, e, s.base(), bodies, q)
 }
 
-// base returns the URL to which the paths of documents are relative.
+// base returns the URL to which the paths of documents are relative, or "" before the first
+// edition.
 func (s *Server) base() string {
 	if ed := s.current.Load(); ed != nil {
 		return ed.View.Site().EndpointBase
@@ -134,8 +136,8 @@ func (s *Server) Document(r *http.Request) (access.Subject, bool) {
 }
 
 // lookUp returns the document that a request names, or nil. It ignores a query that names no
-// document. For methods other than GET and HEAD, it ignores every query, because the allowed
-// methods do not depend on the query.
+// document. For methods other than GET and HEAD, it looks the path up without the query first,
+// because the allowed methods do not depend on the query.
 func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	if r.URL.RawQuery == "" {
 		return s.at(ed, r, q)

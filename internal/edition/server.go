@@ -39,9 +39,8 @@ type Options struct {
 	// the protocols. The server does not serve a manifest that was built with another key. The
 	// empty string is a valid key.
 	Key string
-	// Version is the version of the program. The builder builds the documents of another
-	// version again. Until then, the server serves the editions that other versions
-	// publish.
+	// Version is the version of the program. The builder rebuilds documents that another version
+	// built. Until then, the server serves the editions that other versions publish.
 	Version string
 	// Progress is called with the progress of an update of the publication from the site, in pages,
 	// and with zeros when the update ends or fails. May be nil.
@@ -56,8 +55,7 @@ type Options struct {
 	// Search returns a searchable view for a published one. If nil, views cannot be
 	// searched.
 	Search func(millrace.View) millrace.View
-	// Signer signs responses with status 200 of documents and artifacts. If nil, they
-	// are not signed.
+	// Signer signs 200 responses with documents and artifacts. If nil, they are not signed.
 	Signer Signer
 	// Now returns the time. If nil, time.Now.
 	Now func() time.Time
@@ -82,7 +80,7 @@ type Edition struct {
 // Large returns the sorted paths of the large documents.
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
-// ArtifactPaths returns the paths of the artifacts, in the order of publication.
+// ArtifactPaths returns the paths of the artifacts, in the order in which the protocols added them.
 func (ed *Edition) ArtifactPaths() []string { return ed.manifest.artifactPaths() }
 
 // Protocol returns the name of the protocol that publishes the large document or
@@ -120,7 +118,7 @@ type Server struct {
 	partEntries int // minimum number of changed pages in a partial edition
 
 	publication atomic.Pointer[store.Publication]
-	term        atomic.Pointer[context.Context]         // ends with the lease of the builder. If nil, another process is the builder.
+	term        atomic.Pointer[context.Context]         // ends when this process loses the builder's lease. If nil, this process is not the builder.
 	terms       atomic.Pointer[context.CancelCauseFunc] // ends the term, or the wait for one; see endTerm
 
 	artifacts artifact.Store
@@ -134,22 +132,22 @@ type Server struct {
 	changed      chan struct{}
 	elected      chan struct{} // gets a value when this process becomes the builder
 	ready        chan struct{}
-	moved        atomic.Pointer[chan struct{}] // closed with the next edition
+	moved        atomic.Pointer[chan struct{}] // closed when the next edition exists
 
 	deferredWork    chan struct{}             // gets a value when there may be deferred work
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
 	followed        atomic.Pointer[time.Time] // time of the last successful check for changes
 	checksFail      bool                      // the last check failed; guarded by building
-	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not visible. If nil, none is known.
+	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not published. If nil, none is known.
 	deferring       sync.Mutex                // guards done; held briefly
 	done            done                      // deferred work that is not published yet
 	building        sync.Mutex                // held while current changes; guards the fields below
 	unconfirmed     bool                      // an artifact of current may be missing
-	checkedAt       time.Time                 // last time at which the store confirmed that current is the published edition
+	checkedAt       time.Time                 // time of the last check by keepArtifacts
 	superseded      map[string]superseded     // artifacts that collect will delete, by name
 	collectedAt     time.Time                 // time of the last collection of artifacts
 	listedAt        time.Time                 // when all artifacts were last listed
-	publishedCursor millrace.Cursor           // cursor of the site up to which current contains its changes, or "" if unknown
+	publishedCursor millrace.Cursor           // position in the site's log up to which current contains the changes, or "" if unknown
 }
 
 // NewServer returns a server that uses an artifact store, which the caller must close. All
@@ -196,8 +194,8 @@ func (s *Server) Published() bool { return s.Current() != nil }
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Lag returns two durations. last is the time from the commit of the oldest change in the last
-// edition of this process to its publication, or 0 if this process has published nothing. waiting
-// is the age of the oldest unpublished change, or 0 if all changes are published.
+// edition of this process to the publication of that edition, or 0 if this process has published
+// nothing. waiting is the age of the oldest unpublished change, or 0 if none is known.
 func (s *Server) Lag() (last, waiting time.Duration) {
 	if since := s.oldestChange.Load(); since != nil {
 		waiting = max(s.now().Sub(*since), 0)

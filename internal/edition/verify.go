@@ -27,8 +27,8 @@ func Verify(ctx context.Context, artifacts artifact.Store, manifest []byte, repa
 	if !repair {
 		artifacts = keeping{artifacts}
 	}
-	// check checks an artifact unless it was checked before, and reports whether the artifact is
-	// readable.
+	// check reads an artifact that is not in seen, and reports whether it could read the artifact.
+	// For an artifact in seen, it returns false.
 	check := func(name string, read func() error) (bool, error) {
 		if seen[name] {
 			return false, nil
@@ -119,8 +119,8 @@ func VerifyOthers(ctx context.Context, artifacts artifact.Store, repair bool, se
 	return nil
 }
 
-// verifyName reads an artifact and verifies the hash in its name. It accepts names that it does not
-// know.
+// verifyName reads an artifact and verifies the hash in its name. It accepts artifacts with unknown
+// names.
 func (s *Server) verifyName(ctx context.Context, name string) error {
 	if id, ok := strings.CutPrefix(name, pairPrefix); ok {
 		return s.verifyPair(ctx, name, id)
@@ -143,7 +143,7 @@ func (s *Server) verifyName(ctx context.Context, name string) error {
 	return nil
 }
 
-// hashContent writes the bytes that the hash in the name of an artifact covers.
+// hashContent writes to sum the bytes that the hash in the name of an artifact covers.
 func (s *Server) hashContent(ctx context.Context, sum hash.Hash, name string) error {
 	if strings.HasPrefix(name, versionPrefix) {
 		body, err := s.readVersion(ctx, name)
