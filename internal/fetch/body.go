@@ -26,9 +26,9 @@ func (l limits) orDefault() limits {
 	return limits{body: cmp.Or(l.body, 100<<20), ratio: cmp.Or(l.ratio, 100)}
 }
 
-// ReadBody reads at most limit bytes of the body of resp, verifies and decodes them as
-// [Decode] does, and closes the body. If limit is zero, the client's MaxBody applies; a
-// greater limit does not raise it.
+// ReadBody reads the body of resp, verifies and decodes it as [Decode] does, and closes it. A body
+// of more than limit bytes is an error. If limit is zero, the client's MaxBody applies; a greater
+// limit does not raise MaxBody.
 func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 	r, err := decode(resp, limit)
 	if err != nil {
@@ -45,8 +45,8 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 
 // Decode returns the body of resp without its content codings (gzip, br, zstd). Data returned
 // before io.EOF is not verified yet. io.EOF means that the body is complete, within the limits, and
-// matches its Content-Digest. The limits are those of the client or the [Download] that fetched it,
-// or the defaults for other responses. The digest covers the coded bytes or, because of some
+// matches its Content-Digest. The limits are those of the client or the [Download] that fetched the
+// body, or the defaults for other responses. The digest covers the coded bytes or, because of some
 // proxies, the decoded ones.
 //
 // The first bytes of the body override its Content-Encoding. If a body declares a coding but is
@@ -216,8 +216,8 @@ func (c *content) Close() error {
 	return c.body.Close()
 }
 
-// explain returns a *BodyError for a read error. It checks the source first, because a decoder may
-// hide the reason why its input ended.
+// explain returns the error to report for a read error: the error of the source, if any, or else a
+// *BodyError. The source comes first, because a decoder may hide the reason why its input ended.
 func (c *content) explain(err error) error {
 	if c.src.err != nil && !ended(c.src.err) {
 		return c.src.err

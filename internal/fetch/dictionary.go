@@ -20,9 +20,9 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// Limits of the dictionaries of one origin. For a smaller body, the header fields of the response
-// cost about as much as the compressed body, and no dictionary reduces them. A larger one leaves no
-// space for its successor in [dcz.MaxSum].
+// Limits of the dictionaries of one origin. Below minDictionary, the header of a response, which no
+// dictionary reduces, is about as large as the compressed body. Above maxDictionary, a dictionary
+// and the next version of the document could together exceed [dcz.MaxSum].
 const (
 	minDictionary   = 4 << 10
 	maxDictionary   = dcz.MaxSum / 2
@@ -31,9 +31,10 @@ const (
 	refusedFor      = 24 * time.Hour
 )
 
-// Dictionaries stores the content of responses, against which servers code later responses (RFC
-// 9842). It must be safe for concurrent use. Origins have the form "https://example.com:443". The
-// client logs errors. After an error, a request only transfers more bytes; it does not fail.
+// Dictionaries stores the content of responses. Servers can compress later responses with this
+// content as the dictionary (RFC 9842). It must be safe for concurrent use. Origins have the form
+// "https://example.com:443". The client logs errors. After an error, a request only transfers more
+// bytes; it does not fail.
 type Dictionaries interface {
 	// Index returns the index of an origin, or the zero value if it has none.
 	Index(ctx context.Context, origin string) (DictionaryIndex, error)
@@ -58,9 +59,9 @@ type DictionaryIndex struct {
 // Dictionary describes the content of one response.
 type Dictionary struct {
 	Hash  string `json:"hash"`         // value of Available-Dictionary
-	Match string `json:"match"`        // path and query of its URLs, with "*"
+	Match string `json:"match"`        // pattern of path and query to which the dictionary applies, with "*" for any text
 	ID    string `json:"id,omitempty"` // value of Dictionary-ID, unquoted
-	Size  int    `json:"size"`         // bytes
+	Size  int    `json:"size"`         // size of the content in bytes
 }
 
 // add adds a dictionary, or replaces the one with the same pattern, and reports whether the index
@@ -85,8 +86,8 @@ type offer struct {
 	held   *Dictionary // If nil, no dictionary matches, but the response may become a dictionary.
 }
 
-// offer returns the offer of a request, or nil if it must not offer the coding. Bodies for one
-// user, and bodies over connections that others can modify, must not become dictionaries.
+// offer returns the offer of a request, or nil if the request must not offer the coding. Bodies for
+// one user, and bodies over connections that others can modify, must not become dictionaries.
 func (c *Client) offer(req *http.Request) *offer {
 	bare := req.Context().Value(withoutDictionaries{}) != nil
 	if c.dictionaries == nil && !bare || req.Method != http.MethodGet && req.Method != "" || req.URL.Scheme != "https" && !IsLoopback(req.URL.Hostname()) {
@@ -163,9 +164,9 @@ func HasDictionary(ctx context.Context, client *http.Client, target string) bool
 	return o != nil && o.held != nil
 }
 
-// decoded returns resp, or the response to a second request without an offer if the body of
-// resp is coded and cannot be decoded. The coded response may come from a cache, which the
-// second request bypasses.
+// decoded returns resp without the dictionary coding. If the body cannot be decoded, decoded sends
+// a second request without an offer, and returns its response. The second request bypasses caches,
+// because the coded response may have come from one.
 func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	ctx := req.Context()
 	if !repeatable(req) || !coded(resp, o) {
@@ -212,8 +213,9 @@ func (c *Client) warn(ctx context.Context, err error) {
 	}
 }
 
-// coded reports whether a body has the coding. If a dictionary was offered, coded also examines the
-// first bytes, because some proxies remove Content-Encoding, and may then compress the body again.
+// coded reports whether a body has, or may have, the dictionary coding. If a dictionary was
+// offered, coded also examines the first bytes, because some proxies remove Content-Encoding, and
+// may then compress the body again.
 func coded(resp *http.Response, o *offer) bool {
 	offered := o != nil && o.held != nil
 	codings, err := contentCodings(resp)
@@ -243,7 +245,8 @@ func coded(resp *http.Response, o *offer) bool {
 	return errors.Is(err, dcz.ErrDictionary)
 }
 
-// undo reads a coded body to its end, closes it, and returns its content.
+// undo reads a body with the dictionary coding to its end, closes the body, and returns its decoded
+// content.
 func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byte, error) {
 	defer func() { _ = resp.Body.Close() }()
 	bad := &BodyError{URL: responseURL(resp), Code: "coding", Reason: "invalid " + dcz.Name, Kind: millrace.ErrInvalid}
@@ -296,10 +299,10 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 }
 
 // keeper returns a function that stores the complete and verified content of a response as a
-// dictionary, or nil if the server does not declare the content to be one. It ignores match-dest,
-// as specified for clients without request destinations. It also ignores freshness (RFC 9842,
-// section 2.2.1), because the dictionary is never used as a response, and the server identifies it
-// by its hash.
+// dictionary. It returns nil if the response declares no dictionary that the client can use. It
+// ignores match-dest, as specified for clients without request destinations. It also ignores
+// freshness (RFC 9842, section 2.2.1), because the dictionary is never used as a response, and the
+// server identifies it by its hash.
 func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func(content []byte) {
 	if o == nil || c.dictionaries == nil || resp.StatusCode != http.StatusOK || len(resp.Header[dcz.Use]) == 0 ||
 		strings.Contains(strings.ToLower(strings.Join(resp.Header["Cache-Control"], ",")), "no-store") {
@@ -323,7 +326,7 @@ func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func
 		strings.ContainsAny(match, `\(){}:+#`) || strings.Contains(match, "*?") || len(match) > maxMatch || len(id) > maxMatch {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // the body is complete
+	ctx = context.WithoutCancel(ctx) // the body is complete, so store it even if the request is canceled
 	return func(content []byte) {
 		if len(content) < minDictionary || len(content) > maxDictionary {
 			return

@@ -26,8 +26,8 @@ func (d digest) ok() bool {
 	return bytes.Equal(d.hash.Sum(nil), d.want) || bytes.Equal(d.content.Sum(nil), d.want)
 }
 
-// digests parses Content-Digest (RFC 9530, section 2), a dictionary of byte sequences. Without it,
-// it parses the Repr-Digest of a whole response, which covers the same bytes. It
+// digests parses Content-Digest (RFC 9530, section 2), a dictionary of byte sequences. If the field
+// is absent, digests parses the Repr-Digest of a 200 response, which covers the same bytes. It
 // ignores algorithms other than sha-256 and sha-512. It treats a field that does not parse as
 // absent (RFC 9651, section 4.2).
 func digests(status int, h http.Header) []digest {

@@ -20,25 +20,25 @@
 //   - ErrInvalid: an invalid body or redirect
 //   - ErrForbidden: a refused address, or a URL that robots.txt disallows
 //
-// A file that is larger than any document is fetched in a [Download].
+// To fetch a file that is too large for memory, use the context that [Download] returns.
 //
 // # robots.txt
 //
 // Every request, except for /robots.txt itself, first checks the file of its origin (RFC 9309).
-// This includes redirects. [Client.Robots] describes the time of the fetch and the meaning of an
-// absent file. A disallowed request fails with a [*RobotsError] that names the line. The client
+// This includes redirects. [Client.Robots] describes when the file is fetched, and what an absent
+// file means. A disallowed request fails with a [*RobotsError] that names the line. The client
 // applies the rules for the first product in its User-Agent. It caches a file for 24 hours, across
 // processes if [Options.Robots] is set, and then requests it conditionally. [Stats] counts these
-// requests like all others. A protocol finds the sitemaps by [RobotsOf]. [ParseRobots] parses a
-// file without network access.
+// requests like all others. Protocols use [RobotsOf] to find sitemaps. [ParseRobots] parses a file
+// without network access.
 //
 // # The queue of a host
 //
-// Requests to one host name start in order. The gap between two starts is [Options.Delay] or the
-// file's Crawl-delay, whichever is longer. At most [Options.Concurrency] requests are in flight. A
-// request is in flight until its body is read to the end or closed. A caller that keeps a body
-// open during its next request may therefore wait for its own body, but not longer than
-// [Options.Timeout].
+// Requests to one host name start in order. The gap between two starts is the longest of
+// [Options.Delay], [Options.Gap], [Limit.Gap] and the Crawl-delay of robots.txt. At most
+// [Options.Concurrency] requests to the host are in flight. A request is in flight until its body
+// is read to the end or closed. A caller that keeps a body open during its next request may
+// therefore wait for its own body, but not longer than [Options.Timeout].
 //
 // A Retry-After of a 429, 502, 503 or 504 delays all requests to the host. If it is longer than
 // five minutes, the host is paused for that time, but at most a day.
@@ -62,23 +62,24 @@
 // # Conditional requests
 //
 // A caller stores [ValidatorsOf] a response with its body, and [Validators.Set] makes the next
-// request conditional. [CheckStatus] returns ErrUnmodified for a 304.
+// request conditional. For a 304, [CheckStatus] returns an error that wraps ErrUnmodified.
 //
 // # Dictionaries
 //
 // With [Options.Dictionaries], a response may be coded against the content of an earlier one (RFC
 // 9842, the coding dcz), so that a response is about as large as the changes. Callers get decoded
 // responses. A request offers the coding if it is a GET without credentials and without Range, to
-// an https or loopback origin. It offers the coding even if it has no dictionary, although section
-// 6.1 reserves the name for clients that have one. This offer tells the server that declaring a
-// dictionary is useful.
+// an https or loopback origin. It offers the coding even if the client has no dictionary, although
+// section 6.1 reserves the name for clients that have one. This offer tells the server that
+// declaring a dictionary is useful.
 //
 // The content of a response with Use-As-Dictionary is stored once it has been read to its end and
 // verified, if it has 4 KiB to 32 MiB. An origin has at most 64 dictionaries, the largest ones. "*"
 // is the only operator that a pattern may have.
 //
 // The coded body must name the offered dictionary, match its digest, and decode to at most MaxBody
-// and [dcz.MaxSum]. For MaxRatio, the dictionary counts as received, because a body may validly
-// repeat all of it. If a check fails, the client at once sends one request without the coding,
-// which bypasses all caches, and does not offer the coding to the origin for a day.
+// bytes. Dictionary and decoded body together may have at most [dcz.MaxSum] bytes. For MaxRatio,
+// the dictionary counts as received, because a body may validly repeat all of it. If a check fails,
+// the client at once sends one request without the coding, which bypasses all caches, and does not
+// offer the coding to the origin for a day.
 package fetch

@@ -108,12 +108,13 @@ type Options struct {
 	// response was read or closed. For a [Stream], it is called when the response begins. It may be
 	// nil, and must be safe for concurrent use.
 	Done func()
-	// Check verifies each response whose body has been read to its end. Its error replaces the end. If
-	// the body does not match its digests, the client then calls broken, unless it is nil. The request
-	// has ended, so Check may send other requests. It may be nil, and must be safe for concurrent use.
+	// Check verifies each response whose body has been read to its end. Its error replaces io.EOF.
+	// If the body does not match its digests, the client then calls broken, unless broken is nil.
+	// The request has ended, so Check may send other requests. Check may be nil, and must be safe
+	// for concurrent use.
 	Check func(resp *http.Response) (broken func(), err error)
-	// Rand returns numbers in [0, 1) for the jitter of [Do]. If nil, math/rand is used. It
-	// must be safe for concurrent use.
+	// Rand returns numbers in [0, 1) for the jitter of delays. If nil, math/rand is used. It must
+	// be safe for concurrent use.
 	Rand func() float64
 	// Logger receives a debug record per response and retry. If nil, nothing is logged.
 	Logger *slog.Logger
@@ -358,7 +359,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 			after = retryAfter(resp.Header)
 		}
 		wait := pass.report(went, after)
-		c.log.DebugContext(ctx, "host is paused", "host", req.URL.Hostname(), "retry_in", wait)
+		c.log.DebugContext(ctx, "host failed; delaying its requests", "host", req.URL.Hostname(), "retry_in", wait)
 	}
 	// The response must refer to the caller's request, not to our copy.
 	resp.Request = req

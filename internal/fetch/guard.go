@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// AddressError is a refused connection to an address that is not public. It wraps
+// AddressError is the error for a refused connection to an address that is not public. It wraps
 // [millrace.ErrForbidden].
 type AddressError struct {
 	Addr  netip.Addr // the address of the connection, after DNS
@@ -73,8 +73,8 @@ func guardedDial(allowPrivate bool, r *net.Resolver) dialFunc {
 	return d.DialContext
 }
 
-// hookedDial returns a function that calls dial and checks two IP addresses: the requested one,
-// and the remote one of the connection.
+// hookedDial returns a function that calls dial and checks two addresses: the requested one, if it
+// is an IP address, and the remote address of the connection.
 func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 	g := newGuard(allowPrivate)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

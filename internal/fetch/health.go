@@ -9,11 +9,11 @@ import (
 
 const (
 	maxBackoff  = 30 * time.Second
-	restAfter   = 8 // failures in a row after which a host is paused
-	restWaves   = 3 // waves of failures after which a host is paused
+	restAfter   = 8 // minimum number of failures in a row, in at least restWaves waves, before a host is paused
+	restWaves   = 3 // minimum number of waves of failures before a host is paused
 	firstPause  = 30 * time.Second
 	maxPause    = 5 * time.Minute
-	backoffBits = 5 // doublings of firstBackoff that exceed maxBackoff
+	backoffBits = 5 // number of doublings of firstBackoff that exceeds maxBackoff
 )
 
 // PauseError is the error of a request that was not sent, because the host is paused after failures
@@ -45,7 +45,7 @@ func (e *PauseError) ErrorCode() string {
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *PauseError) Unwrap() error { return millrace.ErrUnavailable }
 
-// outcome classifies the result of a request, as a sign of the state of its host.
+// outcome classifies what the result of a request says about its host.
 type outcome uint8
 
 const (
@@ -74,8 +74,8 @@ func outcomeOf(code int) outcome {
 // number of parallel failures does not show how long a host has been down. Repeating a failed
 // request does not start a wave, since that request itself may cause the failures.
 type health struct {
-	failures, waves int           // number in a row
-	failed          time.Time     // start of the last wave
+	failures, waves int           // number of failures and of waves in a row
+	failed          time.Time     // time of the first failure in the last wave
 	retry           time.Time     // end of the backoff
 	pause           time.Duration // length of the pause; 0 if the host is not paused
 	until           time.Time     // end of the pause
@@ -83,8 +83,8 @@ type health struct {
 	asked           bool          // the host is paused because of a Retry-After
 }
 
-// pauseError returns a *PauseError if the host is paused. While the probe is in flight, the error
-// assumes that it fails.
+// pauseError returns a *PauseError if the host is paused. If the pause is over, but the probe is
+// still in flight, Wait is firstBackoff.
 func (h *health) pauseError(host string, now time.Time) error {
 	wait := h.until.Sub(now)
 	switch {
@@ -96,7 +96,7 @@ func (h *health) pauseError(host string, now time.Time) error {
 	return &PauseError{Host: host, Failures: h.failures, Wait: wait, Asked: h.asked}
 }
 
-// leave pauses a host until end, for a Retry-After longer than maxHold.
+// leave pauses a host until end, for a Retry-After longer than maxHold. It never shortens a pause.
 func (h *health) leave(end time.Time) {
 	if end.After(h.until) {
 		h.pause, h.until, h.asked = max(firstPause, h.pause), end, true

@@ -22,7 +22,8 @@ func WithKeys(client *http.Client, key func(origin string) string) *http.Client 
 	return &c
 }
 
-// keyed adds the keys to requests, except to those for robots.txt.
+// keyed adds the keys to requests. The requests that a [Client] itself sends for robots.txt get no
+// key.
 type keyed struct {
 	next http.RoundTripper // if nil, http.DefaultTransport
 	key  func(origin string) string

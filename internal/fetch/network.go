@@ -56,7 +56,8 @@ func networkText(err error) (code, text string) {
 	return "", text
 }
 
-// certificateText describes the fault of a certificate and its fix. It returns "" for other errors.
+// certificateText describes what is wrong with a certificate and how to fix it. It returns "" for
+// other errors.
 func certificateText(err error) string {
 	if no, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		switch now := time.Now(); {

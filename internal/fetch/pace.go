@@ -71,21 +71,22 @@ type pass struct {
 	p        *pacer
 	h        *hostQueue
 	began    time.Time
-	delay    time.Duration // delay after the request
+	delay    time.Duration // minimum time from this start to the next one
 	probe    bool          // the request tests a paused host
 	repeated bool          // the request has failed before
 	reported bool
 	spaced   bool // space was called
 	released bool
-	own      *pass                // of the client's own queue; may be nil
+	own      *pass                // pass of the client's own queue; may be nil
 	ended    func()               // [Options.Done]; may be nil
 	once     sync.Once            // guards ended
 	gap      func() time.Duration // with own: the current [Options.Gap]
 }
 
-// start waits until a request to a host may start, in the order of calls. delay is the Crawl-delay
-// of the host's robots.txt. It fails at once if the context would end before the start, and with a
-// *PauseError if the host is paused. The caller must call done on the pass.
+// start waits until a request to a host may start, in the order of calls. delay is the minimum time
+// to the next start, if it is longer than Options.Delay. It fails at once if the context would end
+// before the start, and with a *PauseError if the host is paused. The caller must call done on the
+// pass.
 func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*pass, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -198,14 +199,14 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	return max(x.h.due(now), x.h.until.Sub(now))
 }
 
-// end reports the end of the request.
+// end calls ended once, at the end of the request.
 func (x *pass) end() {
 	if x.ended != nil {
 		x.once.Do(x.ended)
 	}
 }
 
-// done returns the pass. Only the first call has an effect.
+// done ends the pass and frees its slots. Only the first call has an effect.
 func (x *pass) done(o outcome) {
 	x.release(o)
 	x.end()
@@ -284,7 +285,7 @@ func (c *Client) Wait(host string) time.Duration {
 	return 0
 }
 
-// RetryAfter returns the rest of the last Retry-After of a host, or 0.
+// RetryAfter returns the remaining time of the last Retry-After of a host, or 0.
 func (c *Client) RetryAfter(host string) time.Duration {
 	c.pace.mu.Lock()
 	defer c.pace.mu.Unlock()

@@ -42,14 +42,14 @@ func Post(ctx context.Context, client *http.Client, target string, header http.H
 	return resp.Header, answer, nil
 }
 
-// PostError is a failed request of [Post]. It wraps a [*StatusError] if the server responded.
-// Its text has only the scheme and host of the URL, since the rest may be secret.
+// PostError is the error for a failed request of [Post]. It wraps a [*StatusError] if the server
+// responded. Its text has only the scheme and host of the URL, since the rest may be secret.
 type PostError struct {
 	target string
 	err    error
 }
 
-// Error returns the host and the cause.
+// Error returns the scheme and host of the URL, and the cause.
 func (e *PostError) Error() string {
 	reason := e.err.Error()
 	if status, ok := errors.AsType[*StatusError](e.err); ok {
@@ -63,8 +63,8 @@ func (e *PostError) Error() string {
 // Unwrap returns the cause.
 func (e *PostError) Unwrap() error { return e.err }
 
-// Endpoint parses a URL for [Post]. The URL must have no fragment. Errors wrap
-// [millrace.ErrInvalid] and contain no secrets.
+// Endpoint parses a URL for [Post] and removes its fragment. Errors wrap [millrace.ErrInvalid] and
+// contain no secrets.
 func Endpoint(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
@@ -79,7 +79,8 @@ func Endpoint(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// HostOf returns only the scheme and host of a URL, since the rest may be secret.
+// HostOf returns only the scheme and host of a URL, since the rest may be secret. For an invalid
+// URL, it returns "(no URL)".
 func HostOf(target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -88,9 +89,9 @@ func HostOf(target string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
 
-// Backoff returns the wait after a failure. err is its error, and before the number of failures
-// directly before it. The wait is first, doubled for each earlier failure up to most, minus a
-// random part of up to half. It is at least the [RetryAfter] of err, up to a day.
+// Backoff returns the wait after a failure. err is the error of the failure, and before is the
+// number of failures directly before it. The wait is first, doubled for each earlier failure up to
+// most, minus a random part of up to half. It is at least the [RetryAfter] of err, up to a day.
 func Backoff(err error, before int, first, most time.Duration) time.Duration {
 	wait := jitter(min(first<<min(before, 16), most), rand.Float64)
 	return max(wait, min(RetryAfter(err), maxPostRetryAfter))

@@ -85,7 +85,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 // repeated marks the context of a repeated request.
 type repeated struct{}
 
-// clientOf returns t if it is a [Client], or nil.
+// clientOf returns the [Client] that t is or wraps, or nil.
 func clientOf(t http.RoundTripper) *Client {
 	switch t := t.(type) {
 	case *Client:

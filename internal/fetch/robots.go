@@ -54,8 +54,8 @@ func (e *RobotsError) ErrorCode() string { return "robots-disallow" }
 func (e *RobotsError) Unwrap() error { return millrace.ErrForbidden }
 
 // robotsFailure is the error for a failed fetch of robots.txt, which disallows everything until a
-// fetch succeeds (section 2.3.1.4). It hides the kind of its cause, so that no caller retries a
-// page because of it.
+// fetch succeeds (RFC 9309, section 2.3.1.4). It hides the kind of its cause, so that no caller
+// retries a page because of it.
 type robotsFailure struct {
 	file  *url.URL
 	cause error
@@ -112,9 +112,8 @@ func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	}
 }
 
-// RobotsOf returns the rules of u's origin for client. It uses [Client.Robots] if the
-// transport is a [Client], with or without keys. Otherwise it fetches the file without a
-// cache, for the product "millrace".
+// RobotsOf returns the rules of u's origin for client. It uses [Client.Robots] if the transport is
+// or wraps a [Client]. Otherwise it fetches the file without a cache, for the product "millrace".
 func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, error) {
 	if c := innerClient(client); c != nil {
 		return c.Robots(ctx, u)
@@ -139,8 +138,8 @@ func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time
 	return c.Robots(ctx, u)
 }
 
-// IgnoresRobots reports whether client ignores robots.txt: its transport is a [Client] with
-// Options.IgnoreRobots.
+// IgnoresRobots reports whether client ignores robots.txt: its transport is or wraps a [Client]
+// with Options.IgnoreRobots.
 func IgnoresRobots(client *http.Client) bool {
 	c := innerClient(client)
 	return c != nil && c.ignoreRobots
@@ -199,7 +198,7 @@ type robotsCache struct {
 // robotsEntry is the cached state of one origin.
 type robotsEntry struct {
 	robots *Robots
-	rec    *robotsRecord // record of robots; nil if there is no copy
+	rec    *robotsRecord // the file from which robots was parsed; nil if there is no copy
 	err    error         // reason why robots is nil
 	due    time.Time     // time of the next fetch; zero = at once
 	flight chan struct{} // closed at the end of the fetch; nil if none is running
@@ -226,13 +225,14 @@ func (c *robotsCache) get(key string) (_ robotsEntry, lead bool) {
 	return *e, true
 }
 
-// expire schedules a fetch if the copy is older than age, and reports whether it did.
+// expire schedules a fetch if the copy is older than age. It reports whether the next call of get
+// needs a fetch or waits for one.
 func (c *robotsCache) expire(key string, age time.Duration) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.origins[key]
 	if e == nil || e.flight != nil {
-		return true // a fetch is running
+		return true // there is no copy, or a fetch is running
 	}
 	if e.rec == nil || time.Since(e.rec.Time) <= age {
 		return false
@@ -251,7 +251,8 @@ func (c *robotsCache) put(key string, e robotsEntry) {
 	*was = e
 }
 
-// trim drops entries. A dropped entry is fetched again when needed.
+// trim drops the files if the cache is full, except those that are being fetched. A dropped file is
+// fetched again when needed.
 func (c *robotsCache) trim() {
 	if len(c.origins) < manyRobots && c.size < manyRobotsText {
 		return
@@ -264,7 +265,7 @@ func (c *robotsCache) trim() {
 	}
 }
 
-// refreshRobots fetches a file on behalf of all waiting callers.
+// refreshRobots loads a file from the store or fetches it, on behalf of all waiting callers.
 func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e robotsEntry) (_ *Robots, err error) {
 	// Release the waiting callers in any case. If this caller cancels, the next caller fetches the
 	// file.

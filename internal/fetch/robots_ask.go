@@ -41,7 +41,7 @@ func (r *robotsRecord) validators() Validators {
 }
 
 // robotsTransport is the transport of requests for robots.txt itself, including their redirects. It
-// reads only the beginning of a large file.
+// sets no limit for the body, because readRobots reads only the beginning of a large file.
 type robotsTransport struct{ c *Client }
 
 func (u robotsTransport) RoundTrip(req *http.Request) (*http.Response, error) {

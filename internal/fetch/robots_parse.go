@@ -54,9 +54,9 @@ func (r *robotsRule) octets() int {
 	return len(r.pattern)
 }
 
-// ParseRobots parses a robots.txt for a product token, such as "millrace", in any case. All groups
-// that name the product apply together. If there are none, those of "*" apply. ParseRobots never
-// fails. It ignores bytes after the first 500 KiB, invalid lines and records of other kinds. HTML
+// ParseRobots parses a robots.txt for a product token, such as "millrace". The case of the token
+// does not matter. All groups that name the product apply together. If there are none, those of "*"
+// apply. ParseRobots never fails. It ignores bytes after the first 500 KiB, and invalid lines. HTML
 // in place of a robots.txt, such as a login page, has no rules.
 func ParseRobots(data []byte, token string) *Robots {
 	data = bytes.TrimPrefix(cutRobots(data), []byte("\ufeff"))
@@ -191,7 +191,7 @@ func (p *robotsParser) rule(r robotsRule) {
 // crawlDelay parses seconds, with an optional fraction. Invalid values are 0.
 func crawlDelay(s string) time.Duration {
 	sec, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(sec > 0) { // also false for NaN
+	if err != nil || !(sec > 0) { // sec > 0 is also false for NaN
 		return 0
 	}
 	return time.Duration(min(sec, maxCrawlDelay.Seconds()) * float64(time.Second))
@@ -358,8 +358,8 @@ func unhex(c byte) byte {
 	return c&7 + 9
 }
 
-// Fingerprint identifies the rules. Files with the same rules for the product, in any order, have
-// the same fingerprint. It is "" if there are no rules.
+// Fingerprint identifies the rules for the product. The rest of the file and the order of rules of
+// different lengths do not change it. It is "" if there are no rules.
 func (r *Robots) Fingerprint() string {
 	if r == nil || len(r.rules) == 0 {
 		return ""

@@ -17,8 +17,8 @@ type Stats struct {
 	HeaderBytes int64    // response headers in HTTP/1.1 form, an estimate
 	BodyBytes   int64    // coded bytes of response bodies that were read
 
-	// HTML documents of Status[2] that [Decode] has read to their end: their number, their
-	// part of HeaderBytes and BodyBytes, and their decoded bytes.
+	// HTML documents with status 200 that [Decode] has read to their end: their number, their part
+	// of HeaderBytes and BodyBytes, and their decoded bytes.
 	HTML, HTMLReceived, HTMLBytes int64
 }
 

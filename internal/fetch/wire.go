@@ -67,8 +67,8 @@ func (w *watch) stop() {
 	w.cancel(nil)
 }
 
-// explain wraps err in its sentinel. The end of the caller's context and a
-// refused address are not network errors.
+// explain returns a networkError for err. Errors of the caller's context, of refused addresses and
+// of Options.Resolve are not network errors, and remain unchanged.
 func (w *watch) explain(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		if slow, ok := errors.AsType[slowError](cause); ok {
@@ -79,7 +79,7 @@ func (w *watch) explain(err error) error {
 	if refused, ok := errors.AsType[*AddressError](err); ok {
 		return refused
 	}
-	if errors.Is(err, millrace.ErrConflict) { // of Options.Resolve
+	if errors.Is(err, millrace.ErrConflict) { // an error of Options.Resolve
 		return err
 	}
 	return &networkError{err}
@@ -103,17 +103,17 @@ type wireBody struct {
 	// onComplete is called once, with the length of the content, when the body has been read
 	// to its end. It may be nil.
 	onComplete func(content int64)
-	// check is called at the end of the body. Its error replaces the end. It may be nil.
+	// check is called at the end of the body. Its error replaces io.EOF. It may be nil.
 	check func() (broken func(), err error)
 	// broken is called if the body does not match its digests. It may be nil.
 	broken func()
-	// keep is called with the complete content of a body that still has this Content-Encoding.
-	// It may be nil.
+	// keep is called with the complete content of the body, if Content-Encoding still is coding. It
+	// may be nil.
 	keep   func(content []byte)
-	coding string
+	coding string // Content-Encoding when keep was set
 }
 
-// emptyBody is a body without bytes. broken is called if it does not match its digests.
+// emptyBody is a body without bytes. broken is called if the body does not match its digests.
 type emptyBody struct {
 	io.ReadCloser
 	broken func()
@@ -175,8 +175,8 @@ func (b *wireBody) stalls(wait time.Duration) bool {
 	return slow
 }
 
-// end stops the timers. At io.EOF, the transport has already taken back the connection, so
-// canceling the context does not close it.
+// end records the final error, stops the timers and ends the pass. At io.EOF, the transport has
+// already taken back the connection, so canceling the context does not close the connection.
 func (b *wireBody) end(err error) error {
 	b.err = err
 	b.watch.stop()
