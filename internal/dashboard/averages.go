@@ -12,13 +12,13 @@ import (
 type averagesCache struct {
 	mu     sync.Mutex
 	pages  analytics.Pages
-	at     time.Time     // time of pages; zero = not computed yet
+	at     time.Time     // end of the last computation, even if it failed; zero = none yet
 	making chan struct{} // closed at the end of the computation; nil if none is running
 }
 
 const (
 	averagesMaxAge  = 10 * time.Minute
-	averagesWait    = 100 * time.Millisecond // time for which the first page waits for the figures
+	averagesWait    = 100 * time.Millisecond // time for which the first request waits for the figures
 	averagesMaxWait = 2 * time.Minute
 )
 
@@ -40,8 +40,9 @@ func (d *Dashboard) averages(ctx context.Context) analytics.Pages {
 	return y.pages
 }
 
-// prepare starts a computation if one is due. It returns the current figures, and a
-// channel that closes when a computation ends.
+// prepare starts a computation if one is due. It returns the current figures. first reports that no
+// computation has ended yet, and making is closed when the running one ends; nil if none is
+// running.
 func (d *Dashboard) prepare(ctx context.Context) (pages analytics.Pages, first bool, making <-chan struct{}) {
 	y := &d.averagesCache
 	y.mu.Lock()

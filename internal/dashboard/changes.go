@@ -28,7 +28,7 @@ type changed struct {
 // Clock returns the time of day.
 func (c *changed) Clock() string { return c.Time.UTC().Format("15:04") }
 
-// Kind returns the kind of the badge.
+// Kind returns the kind of badge for the change: good, bad, or "".
 func (c *changed) Kind() string {
 	switch c.What {
 	case changeAdded:
@@ -50,10 +50,10 @@ type history struct {
 // Bounds of one part of a log. Sequence numbers have gaps, because the log stores only the
 // last change of each page.
 const (
-	minHistory   = 50      // minimum number of changes
+	minHistory   = 50      // minimum number of changes in a part, unless the log ends
 	historyStep  = 100     // sequence numbers per read
-	historyStep2 = 1 << 20 // sequence numbers per read after an empty one
-	historyReads = 60
+	historyStep2 = 1 << 20 // maximum number of sequence numbers per read, after empty reads
+	historyReads = 60      // maximum number of reads
 )
 
 // readHistory reads the change log of a view backward from a sequence number. If what is "", it

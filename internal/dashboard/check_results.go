@@ -40,8 +40,8 @@ type checkResult struct {
 	Unreached error
 }
 
-// CheckResults checks the protocols of a site, one at a time, and keeps the last
-// result of each in memory. It outlives a dashboard that a reload replaces.
+// CheckResults checks the protocols of a site, one at a time, and keeps the last result of each in
+// memory. It can outlive a dashboard that a reload replaces.
 type CheckResults struct {
 	mu      sync.Mutex
 	turn    chan struct{} // contains a value while a check runs
@@ -71,8 +71,9 @@ func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 	return v.last[proto], v.running[proto]
 }
 
-// run checks protocols in the background, one after the other, except those with a running
-// check. It closes the channel at the end. Checks continue if the request is canceled.
+// run checks protocols in the background, one after the other, except those with a running or
+// waiting check. It closes the channel after the last check. Checks continue if the request is
+// canceled.
 func (v *CheckResults) run(ctx context.Context, config int, s *SiteOptions, protocols []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol
@@ -101,8 +102,8 @@ func (v *CheckResults) run(ctx context.Context, config int, s *SiteOptions, prot
 	return done
 }
 
-// runCheck checks one protocol at the public address. If that cannot be reached, it checks inside
-// this process.
+// runCheck checks one protocol at the public address. If that address cannot be reached, it checks
+// inside this process.
 func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is *checkResult) {
 	is = &checkResult{At: time.Now()}
 	defer func() {
@@ -187,7 +188,7 @@ const reachTime = 15 * time.Second
 
 // Times of the scheduled checks.
 const (
-	firstCheck = time.Minute // after the first edition of a configuration
+	firstCheck = time.Minute // time from the first edition, or from a reload, to the first check
 	recheck    = 6 * time.Hour
 )
 

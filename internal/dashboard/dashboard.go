@@ -56,7 +56,7 @@ type Dashboard struct {
 	unusualCache  unusualCache
 }
 
-// New returns a dashboard. An error wraps [millrace.ErrInvalid].
+// New returns a dashboard. If an option is invalid, the error wraps [millrace.ErrInvalid].
 func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Logger, now: o.Now,

@@ -5,15 +5,15 @@ import "slices"
 // diffLine is one line of a side-by-side comparison.
 type diffLine struct {
 	Text    string
-	Other   bool // the other text lacks it
+	Other   bool // the other text lacks this line
 	Omitted int  // number of equal lines that this entry replaces
 }
 
 const (
 	// diffAround is the number of equal lines shown around different ones.
 	diffAround = 3
-	// diffWork bounds the cost of a comparison. Above it, all lines in the middle count as
-	// different.
+	// diffWork is the maximum product of the numbers of lines in a comparison. Above it, all lines
+	// between the common start and the common end count as different.
 	diffWork = 4_000_000
 )
 
@@ -40,7 +40,7 @@ func common(a, b []string) (inA, inB []bool) {
 	if len(x) == 0 || len(y) == 0 || len(x) > diffWork/len(y) {
 		return inA, inB
 	}
-	// length[i][j] is the length for x[i:] and y[j:].
+	// length[i*width+j] is the length of a longest common subsequence of x[i:] and y[j:].
 	width := len(y) + 1
 	length := make([]int32, (len(x)+1)*width)
 	for i, line := range slices.Backward(x) {

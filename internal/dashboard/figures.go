@@ -26,7 +26,7 @@ type figures struct {
 	cells map[cell]float64
 }
 
-// group is the sum of some requests.
+// group contains the sums of the requests that share a name, such as that of a bot or a protocol.
 type group struct {
 	Name   string
 	Family string // operator of a bot
@@ -38,7 +38,7 @@ type group struct {
 	Saved                                          *analytics.Saved // If nil, the group has no savings.
 }
 
-// cell contains the figures of one period in a series.
+// cell identifies one period of one series.
 type cell struct {
 	start int64 // Unix time in seconds
 	name  string
@@ -48,11 +48,12 @@ type cell struct {
 type question struct {
 	From, To time.Time
 	Per      store.Period
-	Bot      string // If empty, all.
+	Bot      string // If empty, all bots.
 	Protocol string
 	By       string // dimension of the series: protocol, bot, outcome or endpoint
 	Measure  string // requests or bytes
-	// Since excludes earlier sums from all figures except the cells; zero = none.
+	// Since excludes earlier sums from all figures except the cells and group.Before. If zero,
+	// nothing is excluded.
 	Since time.Time
 }
 
@@ -120,7 +121,8 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	return f, nil
 }
 
-// tee filters sums by a question and passes them to a second reader.
+// tee is a [store.Usage] whose Sums yields only the sums that match q and do not begin before
+// q.Since. It also passes all sums that match q to the function each.
 type tee struct {
 	store.Usage
 	q    question
@@ -218,7 +220,8 @@ func (f *figures) series() []*group {
 	return most(groups)
 }
 
-// maxSeries is the maximum number of series in a chart; the others are combined.
+// maxSeries limits the series in a chart. If there are more than maxSeries+1 groups, the groups
+// after the first maxSeries are combined.
 const maxSeries = 7
 
 // chart returns a chart of the figures. A chart by days begins with the first day that has

@@ -27,9 +27,9 @@ type file struct {
 	gzip    []byte
 }
 
-// readFiles reads the files in the folder static, by name without ending. URLs contain the name
-// without an ending such as .css, because the site's own server may answer requests for such
-// endings itself.
+// readFiles reads the files in the folder static. It returns them by name without the extension.
+// URLs contain this name, because the site's own server may answer requests for extensions such as
+// .css itself.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")
 	if err != nil {
@@ -98,7 +98,7 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// templates are the pages by name.
+// templates maps the name of each page to its template.
 type templates map[string]*template.Template
 
 // readTemplates parses a template per page: templates/NAME.html with the layout and

@@ -17,7 +17,9 @@ import (
 
 // functions returns the functions of templates, besides the methods of frame.
 //
-//	count N, bytes N, percent PART WHOLE, took DURATION   formatted figures
+//	count N, short N, bytes N, energy KWH                 formatted figures
+//	percent PART WHOLE, took DURATION                     formatted figures
+//	share PART WHOLE                                      a width in percent
 //	when TIME, day TIME, ago NOW TIME                      times, as <time> elements
 //	plural N "page" "pages"                                N with its noun
 //	plain TEXT                                             untrusted text: one line, no control characters
@@ -158,7 +160,7 @@ func timeElement(t time.Time, layout string) template.HTML {
 		return "–"
 	}
 	t = t.UTC()
-	// Neither text has a special character of HTML.
+	// Neither text contains characters that are special in HTML.
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + t.Format(layout) + `</time>`) //nolint:gosec // see above
 }
 
@@ -203,7 +205,8 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
-// readable decodes the letters and digits of a path or URL.
+// readable decodes the percent-encoded non-ASCII letters and digits of a path or URL, and cuts the
+// result after n characters.
 func readable(n int, path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); {
@@ -232,7 +235,7 @@ func readable(n int, path string) string {
 // codedBytes matches the percent-encoded bytes that readable decodes.
 var codedBytes = regexp.MustCompile(`^(?:%[0-9A-Fa-f]{2})+`)
 
-// cut returns at most n characters of a text.
+// cut returns the first n characters of a text, followed by "…" if the text is longer.
 func cut(n int, s string) string {
 	i := 0
 	for at := range s {

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// maxBodyShown is the maximum number of bytes shown of a text.
+// maxBodyShown is the number of bytes after which a shown text is truncated.
 const maxBodyShown = 200_000
 
 // maxBody is the maximum number of bytes read to determine the size of a response.
@@ -36,11 +36,11 @@ type form struct {
 
 // formBody is one document as text.
 type formBody struct {
-	Path   string      // from the root of the origin, with the query; for an artifact, its name
+	Path   string      // path and query from the root of the origin; "…" replaces the hash of an artifact
 	Part   bool        // the page's part of a document of many pages
 	Status int         // status of the response; 0 if Part is set
 	Type   string      // media type
-	Header [][2]string // all header fields, by name
+	Header [][2]string // all header fields of the response, sorted by name
 	Size   int64       // uncompressed bytes
 	Text   string
 	Cut    bool // the text is truncated

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Names of the cookies. Those for TLS have a prefix that keeps other hosts and plain HTTP from
-// setting them. They are limited to the dashboard's path, so the prefix cannot be __Host-.
+// Names of the cookies. Those for TLS have a prefix that keeps plain HTTP from setting them. They
+// are limited to the dashboard's path, so the prefix cannot be __Host-.
 const (
 	sessionCookie = "millrace-session"
 	formCookie    = "millrace-login"
@@ -215,7 +215,7 @@ func (d *Dashboard) refuseAttempt(w http.ResponseWriter, r *http.Request, to str
 }
 
 // hashed reports whether a password is correct. Only one password is hashed at a time. ok is false
-// if too many requests wait.
+// if too many requests wait, or if the request was canceled.
 func (d *Dashboard) hashed(r *http.Request, typed string) (correct, ok bool) {
 	select {
 	case d.sessions.waiting <- struct{}{}:

@@ -21,8 +21,8 @@ type loop struct {
 	transport *http.Transport
 }
 
-// newLoop returns a loop for the origins of URLs. It sends the key with each request, except for
-// public documents. The caller must call Close.
+// newLoop returns a loop for the origins of urls. It sends the key with each request, except for
+// paths below /.well-known/. The caller must call Close.
 func newLoop(h http.Handler, key string, urls ...string) *loop {
 	l := &loop{
 		server: &http.Server{
@@ -46,7 +46,7 @@ func (l *loop) Close() {
 	_ = l.server.Close() // closing the listener cannot fail
 }
 
-// client returns an HTTP client.
+// client returns an HTTP client that sends its requests to the handler.
 func (l *loop) client() *http.Client { return &http.Client{Transport: l.own} }
 
 // ownRequests sends requests of the owner to the site. A URL of another origin fails with
@@ -58,7 +58,7 @@ type ownRequests struct {
 	next    http.RoundTripper
 }
 
-// newOwnRequests returns requests to the origins of URLs.
+// newOwnRequests returns a transport for requests to the origins of urls. It sends them with next.
 func newOwnRequests(next http.RoundTripper, key string, urls ...string) *ownRequests {
 	o := &ownRequests{origins: make(map[string]bool), key: key, next: next}
 	for _, u := range urls {
@@ -67,8 +67,8 @@ func newOwnRequests(next http.RoundTripper, key string, urls ...string) *ownRequ
 	return o
 }
 
-// RoundTrip implements [http.RoundTripper]. It sends the key with each request, except for public
-// documents.
+// RoundTrip implements [http.RoundTripper]. It sends the key with each request, except for paths
+// below /.well-known/, whose documents are public.
 func (o *ownRequests) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !o.origins[r.URL.Scheme+"://"+strings.ToLower(r.URL.Host)] {
 		return nil, fmt.Errorf("fetch %s://%s: not this site: %w", r.URL.Scheme, r.URL.Host, check.ErrLimit)

@@ -15,7 +15,8 @@ import (
 )
 
 // handler returns the data of a page, or the result of a form. Errors become error pages:
-// ErrInvalid and ErrConflict with their text, ErrNotFound as 404. Other errors are logged.
+// ErrInvalid and ErrConflict with their text, ErrNotFound as 404. Errors with a status of 500 or
+// above are logged.
 type handler func(r *http.Request) (*reply, error)
 
 // reply is the result of a handler.
@@ -82,7 +83,8 @@ func withQuery(path string, query ...any) string {
 	return path
 }
 
-// Marked reports whether an entry of the navigation is for this page.
+// Marked reports whether an entry of the navigation is for this page, or for the list of such
+// pages.
 func (f *frame) Marked(item navItem) bool {
 	return item.Page == f.Page || item.Page == f.Page+"s"
 }
@@ -129,7 +131,7 @@ type answer struct {
 	failed bool
 }
 
-// ask calls a handler and turns its error into a page.
+// ask calls a handler and turns an error or a panic into an error page.
 func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -148,7 +150,7 @@ func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	return answer{*out, false}
 }
 
-// failed returns the page of an error, and logs the error.
+// failed returns the error page for err. It logs server errors, unless the request was canceled.
 func (d *Dashboard) failed(r *http.Request, err error) answer {
 	status, text := failure(err)
 	if status >= 500 && r.Context().Err() == nil {
@@ -157,7 +159,7 @@ func (d *Dashboard) failed(r *http.Request, err error) answer {
 	return answer{reply{Status: status, Data: text}, true}
 }
 
-// fail sends the page of an error.
+// fail sends the error page for err.
 func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a := d.failed(r, err)
 	d.write(w, r, nil, "error", &a.reply)
@@ -197,8 +199,8 @@ func (d *Dashboard) redirect(w http.ResponseWriter, to string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// title returns the title of the site, else its host and path. The login page shows it to
-// everyone, so a site whose content needs a key has no title.
+// title returns the title of the site. The login page shows it to everyone, so if the content of
+// the site needs a key, or if there is no edition yet, title returns the host and path.
 func (d *Dashboard) title() string {
 	if s := d.site.Server; s != nil && !s.Guarded() && s.Current() != nil {
 		return s.Current().View.Site().Title

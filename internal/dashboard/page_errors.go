@@ -37,7 +37,7 @@ type errorsPage struct {
 type skipReason struct {
 	Reason  string
 	Pages   int
-	Example string // an example
+	Example string // URL of a skipped page
 }
 
 // outcomeCount is the number of requests with an outcome.
@@ -46,7 +46,7 @@ type outcomeCount struct {
 	Words    string
 	Kind     string // kind of the badge
 	Requests int64
-	Of       int64
+	Of       int64 // number of requests with any outcome
 }
 
 // Before returns the number of the previous part.
@@ -129,7 +129,8 @@ func (p *errorsPage) skips(part string) error {
 	return nil
 }
 
-// requests adds the failed requests.
+// requests adds the numbers of requests by outcome, the missing paths, and the last failed
+// requests.
 func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 	s := d.site
 	ctx, all, by := r.Context(), int64(0), map[store.Outcome]int64{}

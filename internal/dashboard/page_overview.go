@@ -43,7 +43,7 @@ type visitor struct {
 	Purpose string // purpose of its requests
 	Effect  string // consequence for the owner
 	Kind    string // kind of the badge of Effect
-	Trend   string // compared with the week before
+	Trend   string // number of requests compared with the week before
 }
 
 // editionState is the state of the edition.
@@ -51,9 +51,9 @@ type editionState struct {
 	Seq   uint64
 	Time  time.Time
 	Pages int
-	// Lag is the time from the last change to its edition. It is zero if this process has published no
-	// edition. Waiting is the age of the oldest unpublished change, or zero if all changes are
-	// published.
+	// Lag is the time from the oldest change in the last edition to the publication of that
+	// edition. It is zero if this process has published no edition. Waiting is the age of the
+	// oldest unpublished change, or zero if none is known.
 	Lag, Waiting time.Duration
 	// Changes is the number of responses of this process that were coded against an earlier
 	// version, and Saved is the number of bytes saved by that.
@@ -72,8 +72,8 @@ type notice struct {
 const (
 	overviewDays = 30 // days of the chart
 	overviewWeek = 7  // days of the figures
-	overviewBots = 8
-	overviewTop  = 5 // pages
+	overviewBots = 8  // number of machines with the most requests
+	overviewTop  = 5  // number of pages with the most requests
 )
 
 func (d *Dashboard) overview(r *http.Request) (*reply, error) {
@@ -250,8 +250,8 @@ func answerOf(t *group) string {
 	return text
 }
 
-// despitePolicy is the effect of a machine that received content of the site for a purpose that the
-// policy refuses, because no rule refuses the machine.
+// despitePolicy is the Effect shown for a machine that received content for a purpose that the
+// policy refuses. No rule refuses this machine.
 const despitePolicy = "reads despite your policy"
 
 // visitor describes a machine for the owner.
@@ -358,7 +358,7 @@ func against(now, before int64) string {
 	}
 }
 
-// trend compares a number with that of the previous week, in one word.
+// trend compares a number with that of the previous week, in one or two words.
 func trend(now, before int64) string {
 	switch {
 	case before == 0:

@@ -17,9 +17,9 @@ import (
 
 // Tabs of a page.
 const (
-	asForms = ""     // the page in every protocol
-	asHTML  = "html" // the original and the extracted content
-	asRules = "rules"
+	asForms = ""      // the page in every protocol
+	asHTML  = "html"  // the original and the extracted content
+	asRules = "rules" // a trial of extraction rules
 )
 
 // onePage is one page of the site.
@@ -50,7 +50,7 @@ type original struct {
 	Content string // as Markdown
 	Fields  []foundField
 	Dropped []droppedPart
-	Drop    string // the selectors in use, one per line
+	Drop    string // the Drop selectors in use, one per line
 }
 
 // foundField is a field of a page with its origin in the HTML.
@@ -59,7 +59,7 @@ type foundField struct{ Name, Value, From string }
 // droppedPart is a part of the HTML that was dropped.
 type droppedPart struct {
 	extract.Dropped
-	Keep string // selectors that would keep it, one per line. If empty, none possible.
+	Keep string // Keep selectors that would keep this part, one per line. If empty, no selector can.
 }
 
 // page shows one page: its fields, and one tab.
@@ -86,7 +86,8 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// formByName returns the form with a name, or the first one with a document of this page.
+// formByName returns the form with a name. If there is none, it returns the first form with a
+// document of this page alone, or else the first form, or nil.
 func formByName(forms []*form, name string) *form {
 	for _, f := range forms {
 		if f.Name == name {
@@ -151,7 +152,8 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 		}
 		break
 	}
-	// Numbers are in the order of arrival, which may differ from the time.
+	// Events are stored in the order in which the responses ended, which may differ from the order
+	// of their times.
 	slices.SortStableFunc(p.LatestRequests, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return nil
 }

@@ -146,14 +146,14 @@ func (d *Dashboard) completeRows(ctx context.Context, rows []pageRow, top []stor
 	return nil
 }
 
-// add adds a page.
+// add adds a row for a page.
 func (p *pagesPage) add(page *millrace.Page) {
 	p.Rows = append(p.Rows, pageRow{
 		Path: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified, Published: true,
 	})
 }
 
-// scan adds the pages after the one named after, in the order of the view.
+// scan adds the pages that match the query, from the one that follows the path after.
 func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) error {
 	order := map[string]millrace.Order{byChange: millrace.BySeq, byDate: millrace.ByPublished}[p.Order]
 	if order == millrace.ByURL {

@@ -32,7 +32,7 @@ type policyPage struct {
 	Form    keyForm
 }
 
-// policyText is the text at a path.
+// policyText is a published text with terms of use, such as robots.txt.
 type policyText struct{ Path, Text string }
 
 // policyField is one member of a policy.
@@ -134,8 +134,8 @@ func (d *Dashboard) readPublished(ctx context.Context, p *policyPage) {
 	}
 }
 
-// textOf returns the text of a document, or "" if it is missing, and the Content-Signal of the
-// response.
+// textOf returns the text of a document and the Content-Signal of the response. Both are "" if the
+// response is not a 200.
 func textOf(ctx context.Context, client *http.Client, at string) (text, signal string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {

@@ -216,7 +216,8 @@ func (d *Dashboard) saveBots(r *http.Request) (*reply, error) {
 	return d.saveConfig(r, config.Changes{Lists: map[string][]string{"bot": list}}, slices.Equal(list, was))
 }
 
-// saveConfig saves changes of the page with the policy.
+// saveConfig saves changes that were made on the policy page. none reports that nothing was
+// changed.
 func (d *Dashboard) saveConfig(r *http.Request, changes config.Changes, none bool) (*reply, error) {
 	switch {
 	case d.site.Save == nil:

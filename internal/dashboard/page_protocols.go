@@ -38,8 +38,8 @@ type protocolStatus struct {
 	Entries      []millrace.Entry
 	Files        []edition.Listed // large documents and artifacts, largest first
 	FilesN       int              // total number of Files
-	Size         int64            // total size, uncompressed
-	MinSize      int64            // total size in the smallest coding
+	Size         int64            // total size in bytes, without the codings that the server adds
+	MinSize      int64            // total size in bytes, in gzip where that is smaller
 	Counts       store.Counts     // requests in the period
 	NotModified  int64            // requests with a 304
 	Check        *checkResult     // nil = not checked
@@ -151,7 +151,7 @@ func (at *protocolStatus) addResult(is *checkResult, since time.Time) {
 	slices.SortStableFunc(at.Broken, func(a, b *brokenRule) int { return cmp.Compare(a.Rule.Level, b.Rule.Level) }) // MUST before SHOULD
 }
 
-// Kind returns the kind of the badge of the result.
+// Kind returns the kind of badge for the result.
 func (at *protocolStatus) Kind() string { kind, _ := at.badge(); return kind }
 
 // Word returns the result in one or two words.

@@ -14,7 +14,7 @@ import (
 // trafficPage is the data about requests by sender, protocol and time.
 type trafficPage struct {
 	question
-	Range   string // name of a range. If empty, From and To.
+	Range   string // name of the selected range. If empty, the query contains from or to.
 	Ranges  []choice
 	Bys     []choice
 	Choices []choice // choices of the measure

@@ -10,7 +10,7 @@ import (
 type period struct {
 	Days    int
 	From    time.Time // a midnight in UTC
-	To      time.Time // the next midnight
+	To      time.Time // the midnight after the last day
 	Choices []int
 }
 

@@ -18,8 +18,8 @@ import (
 )
 
 // Sessions holds the sessions of a dashboard and counts login attempts. The data is in the store,
-// so that all replicas have the same sessions and limits, and a restart does not end them. It
-// outlives a dashboard that a reload replaces.
+// so that all replicas have the same sessions and limits, and a restart does not end them. Sessions
+// can outlive a dashboard that a reload replaces.
 type Sessions struct {
 	state    store.State
 	name     string
@@ -46,7 +46,7 @@ type session struct {
 // also bounds the number of entries in Clients.
 type attempts struct {
 	All     bucket                     `json:"all"`     // limit of all unknown clients together
-	Clients map[netip.Prefix]bucket    `json:"clients"` // one bucket per client, except full ones
+	Clients map[netip.Prefix]bucket    `json:"clients"` // one bucket per client; full buckets are removed
 	Known   map[netip.Prefix]time.Time `json:"known"`   // clients with a successful login, and its time
 }
 
@@ -66,7 +66,7 @@ const (
 	seenEvery = time.Minute
 )
 
-// NewSessions returns the sessions of a dashboard with a name in the State of a store.
+// NewSessions returns the sessions of a dashboard, which are stored in st under a name.
 func NewSessions(st store.State, name string) *Sessions {
 	return &Sessions{
 		state: st, name: name,
@@ -203,7 +203,8 @@ func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Durati
 	return 0
 }
 
-// network returns the client of an address: the address itself, or its /64.
+// network returns the network that counts as one client: an IPv4 address, or the /64 of an IPv6
+// address.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a = a.Unmap().WithZone(""); a.Is4() {
@@ -222,7 +223,7 @@ func (d *Sessions) attempt(ctx context.Context, from netip.Addr, now time.Time) 
 		if wait = b.take(now, clientBurst, clientEvery); wait > 0 {
 			return errWait
 		}
-		if _, known := a.Known[client]; !known { // at most maxKnown; the total limit does not apply to them
+		if _, known := a.Known[client]; !known { // at most maxKnown clients are known, so they need no total limit
 			if wait = all.take(now, allBurst, allEvery); wait > 0 {
 				return errWait
 			}

@@ -37,7 +37,8 @@ type SiteOptions struct {
 	Gateway func() http.Handler
 	Key     func() string
 	// Public configures the client for the site's public address. If nil, protocols are checked
-	// only inside this process. OwnRequests returns a function that marks such requests.
+	// only inside this process. OwnRequests returns a function that marks requests as the owner's,
+	// and a function to call after the last of them.
 	Public      *fetch.Options
 	OwnRequests func() (mark func(http.Header), release func())
 	Protocols   []protocol.Protocol // published protocols, in the order of the edition

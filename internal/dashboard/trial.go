@@ -22,8 +22,8 @@ const (
 	maxSelectors = 200
 )
 
-// original returns the HTML of a page, and its extraction options without rules.
-// ErrNotFound: no HTML is stored.
+// original returns the HTML of a page, its extraction options without rules, and the name that the
+// source uses for the page. It returns ErrNotFound if no HTML is stored.
 func (s *SiteOptions) original(ctx context.Context, page *millrace.Page) (data []byte, o *extract.Options, name string, err error) {
 	if s.Original == nil {
 		return nil, nil, "", millrace.ErrNotFound
@@ -78,7 +78,7 @@ func (t *trial) Changed() (n int) {
 	return n
 }
 
-// Emptied counts the pages that lose all content.
+// Emptied counts the other pages that lose all content.
 func (t *trial) Emptied() (n int) {
 	for _, c := range t.Others {
 		if c.Emptied() {
@@ -183,8 +183,8 @@ func markdownLines(p *millrace.Page) []string {
 	return strings.Split(text, "\n")
 }
 
-// sample selects pages: the last changed ones, and the first ones of each folder. Its cost
-// does not depend on the size of the site.
+// sample selects at most n pages: the first two of some folders, and the most recently changed
+// ones. It omits the page whose URL is but. Its cost does not depend on the size of the site.
 func sample(ctx context.Context, v millrace.View, n int, but string) ([]*millrace.Page, error) {
 	var out []*millrace.Page
 	base := v.Site().Base
