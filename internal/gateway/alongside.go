@@ -62,7 +62,7 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 			h.Set("Millrace-Elements", strings.ReplaceAll(string(elements), "\n", ""))
 		}
 	}
-	for _, name := range []string{"Link", "Vary"} { // older versions of nginx read one field
+	for _, name := range []string{"Link", "Vary"} { // older versions of nginx read only one field
 		if values := h[name]; len(values) > 1 {
 			h.Set(name, strings.Join(values, ", "))
 		}

@@ -18,7 +18,7 @@ type response struct {
 	http.ResponseWriter
 	status int // If zero, there is no response yet.
 	bytes  int64
-	silent bool // the owner has sent the request: the response has no policy fields and is not counted
+	silent bool // the response is for the owner or the web server: it has no policy fields and is not counted
 	keyed  bool // the response depends on the key, so only private caches may store it
 	start  time.Time
 	access.Request

@@ -136,7 +136,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 		reply.NotFound(w, r)
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		if inner.URL.Path == "/login" { // anyone may request it
+		if inner.URL.Path == "/login" { // clients without a session may request this page
 			if err := w.WaitTurn(); err != nil {
 				return false, err
 			}

@@ -121,8 +121,9 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	return header, body, proto, proto != nil
 }
 
-// statusOf returns the status of an error. Only a RequestError is caused by the client. Any other
-// error, such as a damaged store, is a failure of the server.
+// statusOf returns the status of an error. If an error for a 400, 403 or 413 contains no
+// RequestError, such as that of a damaged store, it is a failure of the server, and the status is
+// 500.
 func statusOf(err error) int {
 	status := millrace.Status(err)
 	switch status {

@@ -34,7 +34,8 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	}
 }
 
-// setErrorProtocol sets the protocol of an error response if it is not set.
+// setErrorProtocol sets the protocol of an error response if none, or only access.SiteProtocol, is
+// set.
 func (w *response) setErrorProtocol(name string) {
 	if w.Subject.Protocol == "" || w.Subject.Protocol == access.SiteProtocol {
 		w.Subject = access.Subject{Protocol: name}
@@ -62,7 +63,7 @@ func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 	defer a.mu.Unlock()
 	of := access.Subject{Subject: a.subject, Protocol: proto, Found: true}
 	if !a.set {
-		// A stream is about many pages.
+		// A GET is a stream about many pages. Count other requests as discovery.
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.Subject, w.Rendered, w.SizeKnown = of, true, true
@@ -180,7 +181,7 @@ func isSitemap(name string) bool {
 	return strings.HasPrefix(name, "sitemap") && strings.HasSuffix(name, ".xml")
 }
 
-// complete adds the subject to an event.
+// complete adds the fields that metrics do not need, such as the path and the sizes.
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	of, base := &w.Subject, g.endpointBase
 	e.Query, e.Cached, e.Size = of.Query, w.SizeKnown && !w.Rendered, w.Size
@@ -223,7 +224,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	}
 }
 
-// later records an event after verifying the signature of its request.
+// later verifies the signature of a request, and records its event if the client is a bot.
 func (g *Gateway) later(e store.Event, r *http.Request) {
 	defer func() { <-g.signatures }()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), signTime)

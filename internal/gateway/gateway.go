@@ -29,8 +29,8 @@ type Options struct {
 	Base string
 	// EndpointBase is the base URL of the machine documents. If empty, Base.
 	EndpointBase string
-	// Origin serves the site's own pages and files, with paths relative to Base.
-	// nil = none (a mirror).
+	// Origin serves the site's own pages and files, with paths relative to Base. If nil, there are
+	// none (a mirror).
 	Origin http.Handler
 	// Place is where the gateway runs. If it is [sites.Alongside], the gateway serves [PagePath]
 	// for the site's server, and Origin may be a proxy to that server.
@@ -43,17 +43,18 @@ type Options struct {
 	// Healthy returns an error if the site should not get requests. If nil, the site is always
 	// healthy.
 	Healthy func() error
-	// Status returns lines about this process for /readyz, when there is an edition. It may be nil.
+	// Status returns lines about this process for /readyz. It is called only if there is an
+	// edition. It may be nil.
 	Status func(ctx context.Context) []string
 
-	// Access limits requests. New sets its Policy and Log.
+	// Access limits requests. New sets its Policy and Logger.
 	Access access.Options
 	// Update implements [millrace.Live]. If nil, single pages cannot be updated.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
 	// Service handles requests before the protocols do. It may be nil. ServiceGuarded reports that
-	// the service needs a key with the scope read. ServiceName is the protocol of the service, such
-	// as "mcp", and its path. ServiceVersion is its version.
+	// the service needs a key with the scope read. ServiceName is the name of the service's
+	// protocol, such as "mcp", and also its path. ServiceVersion is its version.
 	Service        millrace.Handler
 	ServiceGuarded bool
 	ServiceName    string
@@ -102,7 +103,8 @@ type Options struct {
 	DashboardPath string
 }
 
-// maxBody is the maximum size in bytes of a request's body, which is discarded.
+// maxBody is the maximum size in bytes of the body of a request for documents, pages or the
+// dashboard.
 const maxBody = 64 << 10
 
 // Gateway serves a site. It is an [http.Handler].
@@ -111,7 +113,7 @@ type Gateway struct {
 	base         string // paths without the trailing "/"
 	endpointBase string
 	origin       http.Handler
-	front        *proxy.Proxy // the origin, if it is a proxy
+	front        *proxy.Proxy // origin if it is a [proxy.Proxy], else nil
 	mount        string       // path of the dashboard; "" if none
 	log          *slog.Logger
 	requests     *requestLog
@@ -273,8 +275,8 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) er
 	return NewServer(g, o).Run(ctx, ln)
 }
 
-// Publish serves the previous edition at once. It then publishes a new edition each time the
-// server is notified of a change, until the context ends.
+// Publish serves the previous edition at once. It then publishes a new edition each time the site
+// changes, until the context ends.
 func (g *Gateway) Publish(ctx context.Context) {
 	if g.server == nil {
 		return

@@ -34,7 +34,7 @@ func (g *Gateway) newSteps() (steps []step) {
 		{g.host, g.front != nil},                       // 421 for unknown hosts, in front of a site
 		{g.directory, g.o.Directory != nil},            // the host's signing keys
 		{g.textFile, len(g.o.Texts) > 0},               // BASE/…: Options.Texts
-		{g.admit, true},                                // refuses keys in URLs, and bots by rules
+		{g.admit, true},                                // refuses requests with a key in the URL, and bots that a rule refuses
 		{g.handlers, g.serves},                         // ENDPOINT/…: handlers of the service and of protocols
 		{g.enter, true},                                // limits concurrent requests
 		{g.documents, site},                            // site-wide documents; ENDPOINT/…: documents and errors of protocols

@@ -48,11 +48,11 @@ type Server struct {
 	now atomic.Pointer[post]
 }
 
-// post holds a gateway that is or was in use, with its pending requests.
+// post holds a gateway that is or was in use, and counts its pending requests.
 type post struct {
 	g      *Gateway
 	open   atomic.Int64 // pending requests
-	left   atomic.Bool  // another gateway has replaced it
+	left   atomic.Bool  // another gateway has replaced g
 	empty  chan struct{}
 	closed atomic.Bool // empty is closed
 }
