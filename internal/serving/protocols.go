@@ -10,9 +10,10 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Protocols returns a publisher for every protocol that o selects, and the key of their
-// editions, which depends on every option. closed reports whether the content of a
-// protocol needs a key; nil means false. Protocols sets the options Auth and Protocols.
+// Protocols returns a publisher for every protocol that o selects, and the key of their editions,
+// which depends on every option. It omits a protocol that is public by design if its content needs
+// a key. closed reports whether the content of a protocol needs a key; nil means false. Protocols
+// sets the options Auth and Protocols.
 func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (published []edition.Protocol, key string, err error) {
 	if closed == nil {
 		closed = func(string) bool { return false }

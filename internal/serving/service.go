@@ -32,10 +32,10 @@ type Options struct {
 	Config    store.Config // configuration of the publication; Open sets Taggers
 	Publisher protocol.PublisherOptions
 	Closed    func(name string) bool // reports whether the content of a protocol needs a key. If nil, false.
-	Edition   edition.Options        // Open sets Key, Search, Busy, Alone, Now and Logger
+	Edition   edition.Options        // Open sets Key, Search, SourceBusy, WorkLock, Now and Logger
 	Artifacts artifact.Store
 	Index     string         // file of the search index. If empty, there is no index.
-	Embedder  index.Embedder // If nil, fit vectors to the words of the site.
+	Embedder  index.Embedder // If nil, vectors are fitted to the words of the site.
 
 	// Events configures the recording of requests of bots. If nil, they are not recorded. Open
 	// sets its fields HTMLSizes, Leases and Logger.
@@ -134,9 +134,9 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Answer creates the gateway. It sets these options from those of Open: Base, EndpointBase,
-// Logger, Policy, Visibility, Signer, Update, Events, Status, Access.Replicas, the
-// MetricsOptions except From, Origin if the source has files, and Render.
+// Answer creates the gateway. It sets these options from those of Open: Base, EndpointBase, Logger,
+// Policy, Visibility, Signer, Update, Events, Status, Healthy, Access.Replicas, the MetricsOptions
+// except From, Origin if it is nil and the source has files, and Render.
 func (s *Service) Answer(g *gateway.Options) (err error) {
 	o := &s.o
 	g.Base, g.EndpointBase, g.Logger, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
@@ -201,7 +201,7 @@ func (s *Service) fail(err error) {
 	}
 }
 
-// Failed receives the first error of a task.
+// Failed returns a channel that receives the first error of a task.
 func (s *Service) Failed() <-chan error { return s.failed }
 
 // pause ends the tasks, which read and publish. The service still answers requests, and
