@@ -102,7 +102,7 @@ func (v visitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.h.ServeHTTP(w, r)
 }
 
-// get returns the response for a URL with at most most bytes of its body.
+// get returns the response for a URL, with no more than most bytes of its body.
 func (v visitor) get(ctx context.Context, method, at string, most int) *subrequest.Response {
 	r, err := http.NewRequestWithContext(ctx, method, at, http.NoBody)
 	if err != nil {

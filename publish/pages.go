@@ -55,7 +55,8 @@ func (list pages) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, 
 	return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
 }
 
-// complete returns a page whose fields are all known.
+// complete returns p. If p.Known is zero, it returns a copy in which all fields are known, except
+// Modified if that is zero.
 func complete(p *millrace.Page) *millrace.Page {
 	if p.Known != 0 {
 		return p

@@ -81,8 +81,8 @@ var (
 )
 
 // public returns nil if the site serves a page to the public, as HTML. A page of a folder must
-// equal its file, because the site may serve something else at its URL. The error is errPrivate or
-// ErrUnavailable.
+// equal its file, because the site may serve something else at its URL. Otherwise, the error wraps
+// errPrivate or ErrUnavailable, or is that of ctx.
 func (p *publicOnly) public(ctx context.Context, name string) error {
 	at := canon.Absolute(p.origin.Base, name)
 	file := p.file(ctx, name)

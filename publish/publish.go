@@ -83,7 +83,7 @@ type Options struct {
 	// is published.
 	Contact string
 
-	// Logger logs errors. If nil, they are discarded.
+	// Logger receives errors. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
