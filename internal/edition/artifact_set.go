@@ -42,7 +42,7 @@ func (f *storedArtifact) stored() *coded {
 	return &coded{f.Size, f.Sum}
 }
 
-// name returns the name of the bytes in the store.
+// name returns the name under which the bytes are stored.
 func (f *storedArtifact) name() string { return f.stored().name() }
 
 // artifactSuffix ends the names of stored files. It distinguishes them from chunks and nodes.
@@ -103,8 +103,8 @@ func (s *Server) time(view millrace.View) time.Time {
 	return now
 }
 
-// plainArtifacts maps validators to the artifacts without a coding. All codings of an artifact
-// share its validator.
+// plainArtifacts returns the artifacts without a coding, by their validators. All codings of an
+// artifact share its validator.
 func (m *manifest) plainArtifacts() map[string]*storedArtifact {
 	plain := make(map[string]*storedArtifact)
 	for i := range m.Artifacts {

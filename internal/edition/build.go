@@ -44,7 +44,7 @@ func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifes
 	}
 	m.Documents = make([]large, len(docs))
 	building, untilError := errgroup.WithContext(ctx)
-	building.SetLimit(max(2, runtime.GOMAXPROCS(0))) // some wait for the disk
+	building.SetLimit(max(2, runtime.GOMAXPROCS(0))) // some goroutines wait for the disk
 	for i, d := range docs {
 		building.Go(func() (err error) {
 			m.Documents[i], err = s.chunk(untilError, d, prev, since[i], view, made)
@@ -72,7 +72,7 @@ type protocolDocument struct {
 	proto string
 }
 
-// alias reports whether two documents are the same under two paths.
+// alias reports whether d and o are one document under two paths.
 func (d protocolDocument) alias(o protocolDocument) bool {
 	return d.proto == o.proto && d.Parts == o.Parts
 }

@@ -215,7 +215,7 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	s.shrink(c.limit)
 }
 
-// shrink evicts until the shard fits. The caller holds the lock.
+// shrink evicts bodies and entries until the shard is within its limits. The caller holds the lock.
 func (s *shard) shrink(limit int64) {
 	for {
 		over := s.bodyless.bytes+s.bodies.bytes > limit

@@ -117,7 +117,7 @@ type bodies struct {
 	brotli       atomic.Bool            // a request preferred brotli; set only for identity
 }
 
-// in returns the bytes of the document in gzip or identity.
+// in returns the bytes of the document in a coding, which must be gzip or identity.
 func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
 	b := &bodies{chunked: c, cache: s, name: c.etag(), loss: loss{server: &s.damaged}, store: s.artifacts, wake: s.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
@@ -141,7 +141,7 @@ func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
 // length returns the number of bytes in the coding.
 func (b *bodies) length() int64 { return int64(len(b.head)+len(b.tail)) + b.of(&b.Tree.Root) }
 
-// of returns the number of bytes of a branch in the coding.
+// of returns the size of a branch in the coding, in bytes.
 func (b *bodies) of(x *branch) int64 {
 	if b.coded {
 		return x.Coded

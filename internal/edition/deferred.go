@@ -129,7 +129,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			if !ok {
 				continue
 			}
-			made := s.made() // before reading the current edition, which contains all other results
+			made := s.made() // must be called before current is loaded: that edition contains all other results
 			ed = s.current.Load()
 			set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {

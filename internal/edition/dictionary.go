@@ -40,7 +40,7 @@ const (
 )
 
 const (
-	keepVersions    = 8 // number of versions kept of a large document, in addition to the last one of each earlier day
+	keepVersions    = 8 // number of versions of a large document to keep, in addition to the last one of each earlier day
 	keepDictionary  = 35 * 24 * time.Hour
 	maxDictionaries = 256 << 20 // maximum total size in bytes of these artifacts, and of the chunks and files that only versions need
 	largePair       = 512 << 10 // sum of the sizes of dictionary and document in bytes above which pairs are coded one at a time

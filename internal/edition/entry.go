@@ -43,15 +43,15 @@ type entry struct {
 	ahead      bool            // modified was in the future when the entry was created
 	sharedETag bool            // see millrace.Document
 	exact      bool            // DigestETag of millrace.Document
-	private    bool            // for a single client, so other origins must not read it (CORS)
-	shared     bool            // the same for all clients with access, except for the coding
+	private    bool            // the document is for a single client, so other origins must not read it (CORS)
+	shared     bool            // the document is the same for all clients with access, except for the coding
 	public     bool            // see millrace.Document
 	guarded    bool            // requests need a key
 	signer     Signer          // signs the responses. If nil, they are not signed.
 	cached     string          // millrace.Document.CacheField in canonical form, or ""
 	offer      codingSet       // offered codings
 	large      bool            // a large document or an artifact, whose bytes the edition provides
-	coded      bool            // coded against a dictionary
+	coded      bool            // the document is coded against a dictionary
 	saves      int64           // bytes by which coded is smaller than the plain coding
 	plain      *rep            // representation of an artifact without coding, or nil if unknown
 	versions   string          // pattern of an artifact's versions; see millrace.Artifact
@@ -89,7 +89,7 @@ type rep struct {
 	plain   int64     // identity size, or 0 if unknown
 	digest  [1]string // Content-Digest or Repr-Digest of body
 	length  [1]string // Content-Length
-	made    int64     // time of rendering in Unix seconds; 0 for content
+	made    int64     // time of rendering in Unix seconds; 0 if content is set
 	age     atomic.Pointer[age]
 	signed  atomic.Pointer[signed] // nil = not signed yet
 

@@ -74,8 +74,8 @@ func (s *Server) hasPublished(ctx context.Context) (bool, error) {
 }
 
 // load makes the published edition the current one, if this process can serve it. It returns the
-// edition's number and manifest. With an error, it returns the number and manifest on which the
-// next edition can be based.
+// edition's number and manifest. If it returns an error, number and m are those on which the next
+// edition can be based.
 //
 // ErrNotFound: this generation of the publication has no edition; the manifest is that of the
 // generation from which this one was forked. ErrConflict: the manifest is damaged, or an artifact

@@ -177,8 +177,9 @@ func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 			return own, nil
 		}
 	}
-	// Do not cache the absence of a document if a protocol is guarded, because it then depends on
-	// the key. Do not cache it for a query either, because work for a query counts against a limit.
+	// Do not cache the absence of a document if a protocol is guarded, because the result then
+	// depends on the key. Do not cache the absence for a query either, because work for a query
+	// counts against a limit.
 	none := may && e == nil && k.query == "" && !s.Guarded()
 	e, err := s.find(ed, k, e, r, q)
 	switch {

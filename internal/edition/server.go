@@ -55,7 +55,7 @@ type Options struct {
 	// Search returns a searchable view for a published one. If nil, views cannot be
 	// searched.
 	Search func(millrace.View) millrace.View
-	// Signer signs 200 responses with documents and artifacts. If nil, they are not signed.
+	// Signer signs the 200 responses for documents and artifacts. If nil, they are not signed.
 	Signer Signer
 	// Now returns the time. If nil, time.Now.
 	Now func() time.Time
@@ -106,8 +106,8 @@ type Server struct {
 	protocols  []Protocol
 	key        string
 	version    string
-	grace      time.Duration                     // constant; tests change it
-	searchView func(millrace.View) millrace.View // Options.Search, or the identity
+	grace      time.Duration                     // the constant grace; tests change it
+	searchView func(millrace.View) millrace.View // Options.Search, or the identity function
 	signer     Signer
 	now        func() time.Time
 	log        *slog.Logger
@@ -135,7 +135,7 @@ type Server struct {
 	moved        atomic.Pointer[chan struct{}] // closed when the next edition exists
 
 	deferredWork    chan struct{}             // gets a value when there may be deferred work
-	lastLag         atomic.Int64              // see Lag, in nanoseconds
+	lastLag         atomic.Int64              // last lag in nanoseconds; see Lag
 	followed        atomic.Pointer[time.Time] // time of the last successful check for changes
 	checksFail      bool                      // the last check failed; guarded by building
 	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not published. If nil, none is known.
