@@ -32,9 +32,9 @@ const (
 )
 
 // Dictionaries stores the content of responses. Servers can compress later responses with this
-// content as the dictionary (RFC 9842). It must be safe for concurrent use. Origins have the form
-// "https://example.com:443". The client logs errors. After an error, a request only transfers more
-// bytes; it does not fail.
+// content as the dictionary (RFC 9842). Implementations must be safe for concurrent use. Origins
+// have the form "https://example.com:443". The client logs errors. After an error, a request only
+// transfers more bytes; it does not fail.
 type Dictionaries interface {
 	// Index returns the index of an origin, or the zero value if it has none.
 	Index(ctx context.Context, origin string) (DictionaryIndex, error)

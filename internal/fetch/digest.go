@@ -17,8 +17,8 @@ type digest struct {
 	name string
 	want []byte
 	hash hash.Hash // hash of the coded bytes
-	// content is the hash of the decoded bytes, and equals hash if there is no coding. It also may
-	// match, because a proxy that compresses a body often leaves Content-Digest unchanged.
+	// content is the hash of the decoded bytes, and equals hash if there is no coding. This hash
+	// may also match, because a proxy that compresses a body often leaves Content-Digest unchanged.
 	content hash.Hash
 }
 

@@ -14,7 +14,7 @@ import (
 // BodyError is the error of an unusable response body.
 type BodyError struct {
 	URL    string // without credentials; "" if the response has none
-	Code   string // for [millrace.ErrorCode]; if empty, the code of Err
+	Code   string // code for [millrace.ErrorCode]; if empty, the code of Err
 	Reason string
 	// Kind is ErrUnavailable for a body that the network cut short, ErrTooLarge for a body over a
 	// limit, and ErrInvalid for an invalid body.
@@ -53,8 +53,8 @@ func tooLarge(url, code, format string, args ...any) *BodyError {
 	return &BodyError{URL: url, Code: code, Reason: fmt.Sprintf(format, args...), Kind: millrace.ErrTooLarge}
 }
 
-// StatusError is a response whose status code is not a success. It wraps the sentinel that
-// [millrace.StatusErr] returns for the code.
+// StatusError is the error for a response whose status code is not a success. It wraps the sentinel
+// that [millrace.StatusErr] returns for the code.
 type StatusError struct {
 	URL        string // URL of the response, after redirects; without credentials
 	Code       int

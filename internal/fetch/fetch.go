@@ -87,18 +87,17 @@ type Options struct {
 	// Behind maps origins, such as "https://example.com", to the URLs of their servers. Use it for
 	// origins for which this program is the reverse proxy. Requests for such an origin go to that
 	// server, with the origin's name as Host. Only the scheme, host and port of the URL are used.
-	// Its address may be private.
+	// The server's address may be private.
 	Behind map[string]*url.URL
 	// Dial replaces network connections, for example by in-memory ones. If nil, the network is
 	// used. Literal addresses and the remote addresses of the returned connections are checked
 	// as usual.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Resolve yields the addresses of a host, for one connection. The client connects to the first
-	// one that accepts. If nil, the resolver of the system is used.
+	// address that accepts the connection. If nil, the resolver of the system is used.
 	Resolve func(ctx context.Context, host string) iter.Seq2[netip.Addr, error]
-	// Start is called before each request waits for the queue of its host. If it returns an
-	// error, the request is not sent. It may wait, and may be nil. It must be safe for concurrent
-	// use.
+	// Start is called before each request waits for the queue of its host. If it returns an error,
+	// the request is not sent. Start may block, and may be nil. It must be safe for concurrent use.
 	Start func(context.Context) error
 	// Sign signs each request just before it is sent, including redirects and requests for
 	// robots.txt. If it returns an error, the request is not sent. It may be nil, and must be

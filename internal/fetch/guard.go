@@ -97,7 +97,8 @@ func hookedDial(allowPrivate bool, dial dialFunc) dialFunc {
 	}
 }
 
-// resolvedDial returns a function that calls dial with the addresses of a host until one accepts.
+// resolvedDial returns a function that calls dial with each address of a host until a connection
+// succeeds.
 func resolvedDial(resolve func(context.Context, string) iter.Seq2[netip.Addr, error], dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, port, err := net.SplitHostPort(addr)

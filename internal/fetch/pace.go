@@ -182,8 +182,8 @@ func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 	return &pass{p: p, h: h, began: now, delay: delay, probe: probe}
 }
 
-// report records the outcome of a request once, with its Retry-After. It returns the time for which
-// the host is delayed.
+// report records the outcome of a request once, and applies the request's Retry-After. It returns
+// the time for which requests to the host are delayed.
 func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxAnswer         = 64 << 10 // bytes of a response that are read to reuse its connection
+	maxAnswer         = 64 << 10 // maximum number of bytes that Post reads of a response body
 	maxPostRetryAfter = 24 * time.Hour
 )
 

@@ -13,7 +13,7 @@ import (
 // RedirectError is the error for a redirect that is not followed. It wraps [millrace.ErrInvalid].
 type RedirectError struct {
 	From, To string // absolute URLs, without credentials
-	Code     string // for [millrace.ErrorCode], such as "redirect-loop"
+	Code     string // code for [millrace.ErrorCode], such as "redirect-loop"
 	Reason   string
 }
 
@@ -130,9 +130,9 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// unwrapURL removes the [url.Error] of an [http.Client], which repeats the raw Location
-// header, including credentials. It also replaces the client's error for an invalid Location,
-// which does the same.
+// unwrapURL removes the [url.Error] of an [http.Client], which repeats the raw Location header,
+// including credentials. It also replaces the client's error for an invalid Location, which repeats
+// the header as well.
 func unwrapURL(err error, from *url.URL) error {
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err

@@ -140,8 +140,8 @@ func retryStatus(code int) bool {
 	return false
 }
 
-// backoff returns between half and all of 1 s, 2 s, 4 s. The jitter prevents clients that failed
-// together from returning together.
+// backoff returns between half and all of 1 s, 2 s, 4 s. The jitter prevents clients that failed at
+// the same time from retrying at the same time.
 func backoff(attempt int, c *Client) time.Duration {
 	random := rand.Float64
 	if c != nil {

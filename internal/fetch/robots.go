@@ -20,7 +20,7 @@ const (
 	robotsRetry = time.Minute    // time until the next attempt after a failed fetch
 
 	manyRobots     = 256      // number of origins above which all are dropped
-	manyRobotsText = 32 << 20 // bytes of files above which all are dropped
+	manyRobotsText = 32 << 20 // total size of the files in bytes above which all are dropped
 )
 
 // RobotsMemory stores robots.txt files across processes. It must be safe for concurrent use. The
@@ -29,7 +29,7 @@ type RobotsMemory interface {
 	// Load returns the saved record of an origin, such as "https://example.com:443", or nil if
 	// none is saved.
 	Load(ctx context.Context, origin string) ([]byte, error)
-	// Save stores a record, JSON of at most 1 MiB, and replaces the last one.
+	// Save stores a record, which is JSON of at most 1 MiB, and replaces the last one.
 	Save(ctx context.Context, origin string, record []byte) error
 }
 
@@ -38,7 +38,7 @@ type RobotsMemory interface {
 type RobotsError struct {
 	URL    string // without credentials
 	Robots string // URL of the robots.txt
-	Line   int    // line of the record that disallows it
+	Line   int    // line of the record that disallows the URL
 	Rule   string // the record, such as "Disallow: /private"
 }
 
@@ -192,7 +192,7 @@ func robotsFile(u *url.URL) *url.URL {
 type robotsCache struct {
 	mu      sync.Mutex
 	origins map[string]*robotsEntry
-	size    int // bytes of files
+	size    int // total size of the files in bytes
 }
 
 // robotsEntry is the cached state of one origin.

@@ -21,9 +21,9 @@ const (
 
 // robotsRecord is a stored robots.txt.
 type robotsRecord struct {
-	Time time.Time `json:"time"` // when the server last sent or confirmed it
+	Time time.Time `json:"time"` // when the server last sent or confirmed the file
 	Validators
-	Body []byte `json:"body,omitempty"` // decoded, at most maxRobots
+	Body []byte `json:"body,omitempty"` // decoded body, at most maxRobots bytes
 }
 
 func (r *robotsRecord) len() int {

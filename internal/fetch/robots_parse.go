@@ -33,7 +33,7 @@ type Robots struct {
 // https://example.com/license.xml".
 type RobotsRecord struct {
 	Name  string // in lower case
-	Value string // trimmed of white space
+	Value string // without surrounding white space
 	Line  int
 }
 
@@ -44,7 +44,7 @@ type robotsRule struct {
 	anchor  bool // the pattern ends in '$'
 	allow   bool
 	line    int
-	value   string // as written
+	value   string // pattern as written in the file
 }
 
 func (r *robotsRule) octets() int {
@@ -103,7 +103,7 @@ func ParseRobots(data []byte, token string) *Robots {
 
 const (
 	own    = iota // groups that name the product
-	others        // groups of "*"
+	others        // groups for "*"
 )
 
 type robotsGroup struct {

@@ -22,7 +22,7 @@ func (e *QuotaError) ErrorCode() string { return "byte-limit" }
 func (e *QuotaError) Unwrap() error { return millrace.ErrUnavailable }
 
 // inFlightAllowance limits the bytes that requests in flight may still receive after the client's
-// limit is reached. Without it, all bodies that a small limit allows could stay incomplete.
+// limit is reached. Without this allowance, a small limit could cut off every body.
 const inFlightAllowance = 1 << 20
 
 // spent returns an error after the client's limit is reached. over returns an error when requests

@@ -8,8 +8,8 @@ import (
 
 // Stats counts the requests of a [Client] so far.
 type Stats struct {
-	Requests    int64    // requests sent, redirects and retries included
-	Failed      int64    // requests without a response, those to refused addresses included
+	Requests    int64    // requests sent, including redirects and retries
+	Failed      int64    // requests without a response, including those to refused addresses
 	Retries     int64    // requests that Do repeated
 	Status      [6]int64 // responses by class: Status[2] counts 2xx; [0] is unused
 	NotModified int64    // 304 responses, part of Status[3]

@@ -64,8 +64,8 @@ func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // pass coded bodies on unchanged
 		ForceAttemptHTTP2:      true,
-		// With a small buffer, only a little of the body is read with the header. It is then sent
-		// together with the next part, which is large.
+		// With a small buffer, only a little of the body is read with the header. This little is
+		// then sent together with the next part, which is large.
 		ReadBufferSize: 2 << 10,
 	}, nil
 }
