@@ -13,7 +13,7 @@ type AccessSettings struct {
 	PublicProtocols []string // protocols that need no key
 	Rate            float64  // content requests per second and client. If zero, there is no limit.
 	// FilesRate is the maximum transfer rate of large files to one client in bytes per second, and
-	// FilesRateTotal that to all clients together. If zero, there is no limit.
+	// FilesRateTotal is the maximum rate to all clients together. If zero, there is no limit.
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
 	Bots                      *bots.Table // If nil, the site recognizes no bots.

@@ -34,7 +34,7 @@ type group struct {
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
 	Before                                         int64            // requests in the period of the same length before question.Since
-	Lately                                         int64            // successful content requests on whole days since the policy was last changed
+	Lately                                         int64            // successful content requests in periods that began after the last change of the policy
 	Saved                                          *analytics.Saved // If nil, the group has no savings.
 }
 

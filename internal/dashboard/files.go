@@ -22,7 +22,7 @@ var embedded embed.FS
 // file is a style sheet, a script or a picture.
 type file struct {
 	kind    string // media type
-	version string // hash of the bytes, part of its URL
+	version string // hash of the bytes, which is part of the file's URL
 	bytes   []byte
 	gzip    []byte
 }

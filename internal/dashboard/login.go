@@ -59,7 +59,7 @@ func (d *Dashboard) near(r *http.Request) bool {
 	return fetch.IsLoopback((&url.URL{Host: host}).Hostname())
 }
 
-// cookie returns a cookie of the dashboard. Without TLS, it is sent only to this machine.
+// cookie returns a cookie of the dashboard. Without TLS, browsers send it only to this machine.
 func (d *Dashboard) cookie(r *http.Request, name, value string) *http.Cookie {
 	c := &http.Cookie{
 		Name: name, Value: value, Path: d.path, HttpOnly: true, SameSite: http.SameSiteStrictMode,

@@ -30,7 +30,7 @@ func newLoop(h http.Handler, key string, urls ...string) *loop {
 			ErrorLog: log.New(io.Discard, "", 0), // the handler logs its own failures
 		},
 	}
-	dial := pipenet.Serve(l.server).Dial // until Close
+	dial := pipenet.Serve(l.server).Dial // the server runs until Close
 	l.transport = &http.Transport{
 		DialContext: dial,
 		// The handler receives https as plain HTTP, as behind a proxy.

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// changesPage is the change log of the site.
+// changesPage contains one part of the site's change log.
 type changesPage struct {
 	history
 	What   string // If empty, every kind of change.
@@ -21,7 +21,7 @@ type changesPage struct {
 	Days   []changeDay
 }
 
-// changeDay is the changes of one day.
+// changeDay contains the changes of one day.
 type changeDay struct {
 	Day     time.Time
 	Changes []changed

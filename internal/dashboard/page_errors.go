@@ -19,7 +19,7 @@ type errorsPage struct {
 	Scan *SourceScan // nil: no scan yet
 
 	Reasons []skipReason
-	Reason  string // reason to filter the list by. If empty, all.
+	Reason  string // reason by which the list is filtered. If empty, the list is complete.
 	Skipped []mirror.Skip
 	Part    int // part of the list, from 1
 	Parts   int
@@ -44,7 +44,7 @@ type skipReason struct {
 type outcomeCount struct {
 	Outcome  store.Outcome
 	Words    string
-	Kind     string // kind of the badge
+	Kind     string // kind of badge
 	Requests int64
 	Of       int64 // number of requests with any outcome
 }

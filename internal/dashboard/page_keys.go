@@ -18,7 +18,7 @@ import (
 type keyRow struct {
 	store.Key
 	State string
-	Kind  string // kind of the badge
+	Kind  string // kind of badge
 }
 
 // madeKey is a new key, shown once.

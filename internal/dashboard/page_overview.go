@@ -42,11 +42,11 @@ type visitor struct {
 	*group
 	Purpose string // purpose of its requests
 	Effect  string // consequence for the owner
-	Kind    string // kind of the badge of Effect
+	Kind    string // kind of badge for Effect
 	Trend   string // number of requests compared with the week before
 }
 
-// editionState is the state of the edition.
+// editionState is the state of the current edition.
 type editionState struct {
 	Seq   uint64
 	Time  time.Time
@@ -56,7 +56,7 @@ type editionState struct {
 	// oldest unpublished change, or zero if none is known.
 	Lag, Waiting time.Duration
 	// Changes is the number of responses of this process that were coded against an earlier
-	// version, and Saved is the number of bytes saved by that.
+	// version, and Saved is the number of bytes that this saved.
 	Changes, Saved int64
 }
 
@@ -70,8 +70,8 @@ type notice struct {
 }
 
 const (
-	overviewDays = 30 // days of the chart
-	overviewWeek = 7  // days of the figures
+	overviewDays = 30 // number of days in the chart
+	overviewWeek = 7  // number of days of the other figures
 	overviewBots = 8  // number of machines with the most requests
 	overviewTop  = 5  // number of pages with the most requests
 )

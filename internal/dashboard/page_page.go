@@ -45,9 +45,9 @@ type original struct {
 	Text    string
 	Size    int
 	Cut     bool
-	Err     string // reason for a missing result. If empty, success.
+	Err     string // reason why Result is nil. If empty, Result is set.
 	Result  *extract.Result
-	Content string // as Markdown
+	Content string // extracted content as Markdown
 	Fields  []foundField
 	Dropped []droppedPart
 	Drop    string // the Drop selectors in use, one per line

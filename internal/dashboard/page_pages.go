@@ -58,7 +58,7 @@ type pageRow struct {
 	Kind       millrace.PageKind
 	Section    string
 	Modified   time.Time
-	HTML       int64 // bytes, 0 = unknown
+	HTML       int64 // size of the HTML in bytes; 0 = unknown
 	Read       int64 // requests for the page, by any protocol
 	Unmodified int64 // requests with a 304
 	Published  bool  // the site has the page now
@@ -153,7 +153,7 @@ func (p *pagesPage) add(page *millrace.Page) {
 	})
 }
 
-// scan adds the pages that match the query, from the one that follows the path after.
+// scan adds the next pages that match the query, starting after the page with the path in after.
 func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) error {
 	order := map[string]millrace.Order{byChange: millrace.BySeq, byDate: millrace.ByPublished}[p.Order]
 	if order == millrace.ByURL {

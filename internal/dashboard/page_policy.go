@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// policyPage is the usage policy, the policy that machines read, and the access settings.
+// policyPage contains the usage policy, the policy that machines read, and the access settings.
 type policyPage struct {
 	Policy    *millrace.Policy // nil if none
 	Fields    []policyField    // members of the policy, each as published by the protocols
@@ -45,7 +45,7 @@ type policyField struct {
 // publishedField is one member of the policy, as published by a protocol.
 type publishedField struct {
 	Protocol string
-	Value    string // If empty, the protocol does not carry it.
+	Value    string // value as text. If empty, the protocol does not carry the member.
 }
 
 // publishedPolicy is the policy that a reader of one protocol gets.
@@ -64,7 +64,7 @@ type refusedPurpose struct {
 
 const (
 	policyTime   = 10 * time.Second
-	maxTextShown = 64 << 10 // maximum number of bytes shown of a text
+	maxTextShown = 64 << 10 // maximum number of bytes of a text that are shown
 )
 
 // policy shows the policy and the keys.
@@ -145,7 +145,7 @@ func textOf(ctx context.Context, client *http.Client, at string) (text, signal s
 	if err != nil {
 		return "", ""
 	}
-	defer func() { _ = resp.Body.Close() }() // the body was only read
+	defer func() { _ = resp.Body.Close() }() // ignore the error, because the body was only read
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxTextShown))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return "", ""

@@ -15,7 +15,7 @@ import (
 
 // policySwitch is one setting of the policy or of the rules for bots.
 type policySwitch struct {
-	Name    string // member of the policy, or name in a rule
+	Name    string // member of the policy, or name in a bot rule
 	Label   string
 	Value   string // selected choice
 	Choices []choice
@@ -109,7 +109,7 @@ func (e *policyEdit) typed(form url.Values) {
 	}
 	again(e.Purposes, "")
 	again(e.Bots, "rule-")
-	if form.Has("terms") { // the form of the policy
+	if form.Has("terms") { // this is the form for the policy
 		e.Attribution, e.LinkBack = form.Get("requirements.attribution") != "", form.Get("requirements.link-back") != ""
 		e.Terms, e.Contact = form.Get("terms"), form.Get("contact")
 	}

@@ -36,8 +36,8 @@ type protocolStatus struct {
 	Guarded      bool
 	Pages        int // pages that the protocol lists, or 0 if unknown
 	Entries      []millrace.Entry
-	Files        []edition.Listed // large documents and artifacts, largest first
-	FilesN       int              // total number of Files
+	Files        []edition.Listed // the largest documents and artifacts, at most maxFiles, largest first
+	FilesN       int              // number of all large documents and artifacts
 	Size         int64            // total size in bytes, without the codings that the server adds
 	MinSize      int64            // total size in bytes, in gzip where that is smaller
 	Counts       store.Counts     // requests in the period
@@ -67,7 +67,7 @@ type brokenRule struct {
 	Findings []check.Finding
 }
 
-// Kind returns the kind of the badge.
+// Kind returns the kind of badge for the rule.
 func (b *brokenRule) Kind() string {
 	if b.Rule.Level == check.Must {
 		return "bad"

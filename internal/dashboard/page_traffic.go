@@ -17,9 +17,9 @@ type trafficPage struct {
 	Range   string // name of the selected range. If empty, the query contains from or to.
 	Ranges  []choice
 	Bys     []choice
-	Choices []choice // choices of the measure
+	Choices []choice // choices for Measure
 	Filters []filter // active filters
-	First   string   // the first day, in the format of the form
+	First   string   // the first day, in the date format of the form
 	Last    string
 	Figures *figures
 	Chart   *chart

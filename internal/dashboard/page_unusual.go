@@ -19,10 +19,10 @@ type unusualPage struct {
 	Computed time.Time
 }
 
-// unusualGroup is the findings of one pattern.
+// unusualGroup contains the findings of one pattern.
 type unusualGroup struct {
 	Title  string
-	Advice []string // each once
+	Advice []string // distinct pieces of advice
 	Found  []analytics.Unusual
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// period is the days that a page covers.
+// period is the range of days that a page covers.
 type period struct {
 	Days    int
 	From    time.Time // a midnight in UTC

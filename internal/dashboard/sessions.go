@@ -23,7 +23,7 @@ import (
 type Sessions struct {
 	state    store.State
 	name     string
-	sessions state.JSON[map[string]*session] // by the hash of their IDs
+	sessions state.JSON[map[string]*session] // sessions by the hash of their IDs
 	attempts state.JSON[attempts]
 
 	// hashing contains a value while a password is hashed, so only one hash uses memory at a time.
@@ -39,7 +39,7 @@ type session struct {
 	Password string    `json:"password"` // identifies the password used
 	Created  time.Time `json:"created"`
 	Seen     time.Time `json:"seen"`
-	Message  *message  `json:"message,omitempty"` // for the next page
+	Message  *message  `json:"message,omitempty"` // message for the next page
 }
 
 // attempts are the login attempts. Refused attempts do not count, so the limit of all unknown clients
@@ -89,7 +89,7 @@ func digest(text string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// valid reports whether a session with a password has not ended.
+// valid reports whether a session belongs to a password, given as a digest, and has not ended.
 func (s *session) valid(password string, now time.Time) bool {
 	return s.Password == password && now.Sub(s.Seen) <= sessionIdle && now.Sub(s.Created) <= maxSessionAge && !now.Before(s.Created.Add(-time.Minute))
 }

@@ -30,7 +30,7 @@ type SiteOptions struct {
 	ExternalPages bool
 
 	Pages  store.Site  // the site in its store
-	Usage  store.Usage // If nil, there are no events.
+	Usage  store.Usage // the recorded events. If nil, events are not recorded.
 	Server *edition.Server
 	// Gateway returns the handler of the site in this process, and Key a key for
 	// it. Neither is called before the first request.
