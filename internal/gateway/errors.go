@@ -71,7 +71,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	g.refuse(w, r, status, err)
 }
 
-// refuse responds with an error status, in the form of the protocol at the path, or as plain
+// refuse responds with an error status, in the format of the protocol at the path, or as plain
 // text. Errors are never cached, because they may concern one client.
 func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	h := w.Header()
@@ -146,8 +146,9 @@ func requestError(err error) *millrace.RequestError {
 // section 5).
 const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
 
-// turnAway refuses a bot with a problem document (RFC 9457). The document contains the rule, the
-// fault of the signature, and links to the terms, the price and the owner.
+// turnAway refuses a bot in the format of the protocol at the path, or with a problem document (RFC
+// 9457). The document contains the rule, what is wrong with the signature, and links to the terms,
+// the price and the owner.
 func (g *Gateway) turnAway(w *response, r *http.Request, e *access.RefusedBot) {
 	status := http.StatusForbidden
 	if e.Action == access.PaymentRequired {

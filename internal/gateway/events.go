@@ -134,7 +134,7 @@ func by(e *store.Event, id access.Identity) {
 	}
 }
 
-// outline returns the event for a response, without the subject.
+// outline returns the event for a response, with the fields that metrics need.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	of := &w.Subject
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
@@ -159,7 +159,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 		e.Endpoint = store.EndpointFetch
 	default:
 		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
-			e.Protocol = access.SiteProtocol // every crawler fetches this document, so it does not count for the protocol that writes it
+			e.Protocol = access.SiteProtocol // every crawler fetches this document, so it does not count for the protocol that publishes it
 		}
 	}
 	return e

@@ -49,7 +49,7 @@ var bounds = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .0
 
 // histogram counts durations. It is safe for concurrent use.
 type histogram struct {
-	counts [len(bounds) + 1]atomic.Uint64 // by bound; the last counts longer durations
+	counts [len(bounds) + 1]atomic.Uint64 // counts by bound; the last one counts longer durations
 	sum    atomic.Int64                   // nanoseconds
 }
 

@@ -25,8 +25,8 @@ type requestLog struct {
 	to     io.Writer
 	out    *bufio.Writer
 	buf    []byte
-	second int64  // time of stamp, in seconds
-	stamp  []byte // "[21/Nov/2026:11:40:00 +0000]"
+	second int64  // time of stamp in Unix seconds
+	stamp  []byte // such as "[21/Nov/2026:11:40:00 +0000]"
 }
 
 func newRequestLog(w io.Writer) *requestLog {

@@ -20,7 +20,7 @@ import (
 
 // ServerOptions configure a [Server]. The zero value works.
 type ServerOptions struct {
-	// TLS holds the certificate. If nil, HTTP without TLS.
+	// TLS holds the certificate. If nil, the server uses HTTP without TLS.
 	TLS *conns.Certificates
 	// Logger receives failures. If nil, slog.Default().
 	Logger *slog.Logger
@@ -28,7 +28,7 @@ type ServerOptions struct {
 	MaxConnections int           // maximum number of concurrent connections; new ones replace others, see [conns.Limit]. If zero, 4096.
 	ReadTimeout    time.Duration // time limit for the header of a request; twice that for the whole request. If zero, 10 s.
 	WriteTimeout   time.Duration // time limit for a response; large documents have more time. If zero, 60 s.
-	StopTimeout    time.Duration // time limit for pending requests at the end. If zero, 1.5 s.
+	StopTimeout    time.Duration // time limit for pending requests during shutdown. If zero, 1.5 s.
 }
 
 // Limits of HTTP/2. If maxConcurrent is set, net/http closes connections that flood the server with
