@@ -31,7 +31,7 @@ type BuildOptions struct {
 	Progress func(done, total int)
 }
 
-// Build reads the source once, publishes it, and writes the folder of the edition. It adds the
+// Build reads the source once, publishes it, and writes the edition to the folder of b. It adds the
 // counts of read pages and written files to the report, even after an error.
 func (s *Service) Build(ctx context.Context, b *static.Build, r *BuildReport, o *BuildOptions) error {
 	defer func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// follow adds a task that records the requests of bots in the access log of the site's own server.
+// follow adds a task that records the bot requests in the access log of the site's own server.
 func (s *Service) follow(g *gateway.Options) error {
 	docs, err := basepath.Of(g.EndpointBase)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 // HostReport describes which protocols work on the host of a build.
 type HostReport struct {
 	Host   string      `json:"host"`   // name of the host, such as netlify
-	Title  string      `json:"-"`      // name of the host for people, such as Netlify
-	Upload string      `json:"upload"` // instructions for uploading the folder, and about its address
+	Title  string      `json:"-"`      // display name of the host, such as Netlify
+	Upload string      `json:"upload"` // instructions for uploading the folder and for choosing its address
 	Works  []string    `json:"works"`  // protocols that meet every MUST there
 	Unmet  []UnmetRule `json:"unmet"`  // MUST rules that the host cannot meet
 	Hidden []string    `json:"hidden"` // published protocols that clients cannot discover there
@@ -35,7 +35,8 @@ type UnmetRule struct {
 
 // AskHost checks a finished build as its host would serve it. It reports the findings that
 // `millrace check` would report after the upload. published are the protocols of the site. AskHost
-// ignores failures below files, a URL that the host does not serve.
+// ignores failures at URLs below files, the base URL of the files on another host. If files is
+// empty, there are none.
 func AskHost(ctx context.Context, b *static.Build, base, files string, published []edition.Protocol) (*HostReport, error) {
 	h := b.Host()
 	target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
@@ -115,7 +116,7 @@ func (r *HostReport) Sentences() [3]string {
 	return out
 }
 
-// elsewhere reports whether all findings of a rule are below a URL.
+// elsewhere reports whether a rule has findings with URLs, and all of these URLs are below files.
 func elsewhere(findings []check.Finding, rule, files string) bool {
 	if files == "" {
 		return false

@@ -47,11 +47,12 @@ func (s *Service) behind() []gateway.Behind {
 // settledEdition is the newest edition that all replicas have.
 type settledEdition struct {
 	view  millrace.View // nil before the first edition
-	moved chan struct{} // closed at the next edition
+	moved chan struct{} // closed when all replicas have a newer edition
 }
 
-// settle follows the editions with the maximum delay of the other replicas, because the receiver
-// of a notification may send its request to any replica. It returns when the context ends.
+// settle records each edition after the maximum delay with which other replicas serve it, because
+// the receiver of a notification may send its request to any replica. It returns when the context
+// ends.
 func (s *Service) settle(ctx context.Context) {
 	for {
 		moved, view := s.Server.NextEdition(), s.Server.Current().View
@@ -71,7 +72,7 @@ func (s *Service) settle(ctx context.Context) {
 	}
 }
 
-// push notifies the receivers of every edition.
+// push notifies hubs and IndexNow of every edition.
 func (s *Service) push(ctx context.Context) error {
 	if s.o.Push == nil {
 		return nil

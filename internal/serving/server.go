@@ -22,8 +22,8 @@ type Server struct {
 	group  sync.WaitGroup // goroutines that wait for a service to begin or to become idle
 
 	mu     sync.Mutex
-	now    *Service           // answers requests
-	next   *Service           // is starting, and will replace now, or nil
+	now    *Service           // service that answers requests
+	next   *Service           // service that is starting and will replace now, or nil
 	cancel context.CancelFunc // ends the wait for next
 }
 

@@ -37,11 +37,11 @@ type Options struct {
 	Index     string         // file of the search index. If empty, there is no index.
 	Embedder  index.Embedder // If nil, vectors are fitted to the words of the site.
 
-	// Events configures the recording of requests of bots. If nil, they are not recorded. Open
-	// sets its fields HTMLSizes, Leases and Logger.
+	// Events configures the recording of bot requests. If nil, they are not recorded. Open sets its
+	// fields HTMLSizes, Leases and Logger.
 	Events *analytics.Options
-	// AccessLog is the access log of the site's own server, from which requests of bots are
-	// recorded. If it is empty or Events is nil, no log is followed.
+	// AccessLog is the access log of the site's own server, from which bot requests are recorded.
+	// If it is empty or Events is nil, no log is followed.
 	AccessLog string
 	// Exporters send recorded events to other systems.
 	Exporters []*analytics.Exporter

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	recheck = time.Minute      // interval of the checks whether the index is up to date
-	refit   = 10 * time.Second // interval of the checks whether to fit vectors
-	inspect = 2 * time.Second  // interval of the checks whether the store exists
+	recheck = time.Minute      // time between checks of whether the index is up to date
+	refit   = 10 * time.Second // time between checks of whether vectors must be fitted
+	inspect = 2 * time.Second  // time between checks of whether the store exists
 )
 
 // updateIndex updates the search index after each publication. A publication does not wait for the
