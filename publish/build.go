@@ -13,8 +13,8 @@ import (
 
 // Build reads a source once, and writes the machine documents of its site to a folder for a static
 // host, with the configuration files for Options.Host. dir is the folder for Options.BaseURL. Build
-// creates it if it does not exist. If Build did not create the existing folder, or an option needs
-// a server (Next, RequireKey, Rate and Proxies), the error is ErrInvalid.
+// creates it if it does not exist. If dir exists but was not created by Build, or if an option
+// needs a server (Next, RequireKey, Rate and Proxies), the error is ErrInvalid.
 func Build(ctx context.Context, source millrace.Source, dir string, o *Options) (err error) {
 	if o != nil && (o.Next != nil || o.RequireKey || o.Rate != 0 || o.Proxies != nil) {
 		return fmt.Errorf("publish: build: %w: Next, RequireKey, Rate and Proxies need a server", millrace.ErrInvalid)

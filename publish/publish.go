@@ -42,7 +42,7 @@ type Options struct {
 	// caddy or plain. If empty, Build guesses it from the domain of BaseURL; if that fails, it is
 	// plain, which needs no configuration files.
 	Host string
-	// Next handles requests for paths other than those of machine documents. It gets unchanged
+	// Next handles requests for paths other than those of machine documents. Next gets unchanged
 	// paths. If nil, these requests get 404.
 	Next http.Handler
 
