@@ -18,9 +18,9 @@ import (
 // Limits of one check of one protocol.
 const (
 	checkTime     = 2 * time.Minute
-	checkBody     = 16 << 20 // bytes of one body; eight times that for all bodies together
+	checkBody     = 16 << 20 // maximum bytes of one body, and half of those of all different bodies together
 	checkRequests = 500
-	checkFindings = 10 // findings per rule
+	checkFindings = 10 // maximum number of findings per rule
 )
 
 var errSlow = fmt.Errorf("check took more than %s", checkTime)
