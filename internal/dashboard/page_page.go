@@ -86,8 +86,8 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// formByName returns the form with a name. If there is none, it returns the first form with a
-// document of this page alone, or else the first form, or nil.
+// formByName returns the form with a name. If absent, it returns the first form with a document of
+// this page alone, or else the first form, or nil.
 func formByName(forms []*form, name string) *form {
 	for _, f := range forms {
 		if f.Name == name {
