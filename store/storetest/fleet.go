@@ -282,7 +282,7 @@ func fleetSiteCases() []testCase {
 			f.turn("one", siteURL("a"))
 		}},
 		{"Stats counts sites and their lag", func(_ *testing.T, f *fixture) {
-			want(f, "empty", f.stats(""), store.FleetStats{})
+			want(f, "empty", f.stats(""), store.FleetStats{Time: f.clock()})
 			for i := range 10 {
 				f.enlistHosts(fmt.Sprint(i))
 			}
@@ -294,7 +294,7 @@ func fleetSiteCases() []testCase {
 				f.Fatal(err)
 			}
 			want(f, "stats", f.stats(""), store.FleetStats{
-				Sites: 10, Hosts: 10, Groups: 10, Paused: 1, New: 8, Failing: 1, Due: 8, Leased: 2, Errors: map[string]int{"down": 1}, Requests: 3, Received: 1 << 40,
+				Time: f.clock(), Sites: 10, Hosts: 10, Groups: 10, Paused: 1, New: 8, Failing: 1, Due: 8, Leased: 2, Errors: map[string]int{"down": 1}, Requests: 3, Received: 1 << 40,
 				Lag: [4]time.Duration{time.Hour, time.Hour, time.Hour, time.Hour},
 			})
 			for _, turn := range turns[2:] {
