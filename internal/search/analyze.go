@@ -40,7 +40,8 @@ func (a *Analyzer) Tokens(text, lang string) iter.Seq[Token] {
 	}
 }
 
-// lexicon returns the lexicon of a language. Languages without a stemmer share one.
+// lexicon returns the lexicon of a language. Languages with neither a stemmer nor a stop list share
+// one of two lexicons; see otherLatin.
 func (a *Analyzer) lexicon(lang string) *lexicon {
 	lang, _, _ = strings.Cut(lang, "-")
 	lang, _, _ = strings.Cut(lang, "_")

@@ -46,8 +46,8 @@ func (l *lexicon) fold(raw string) string {
 func isVariation(r rune) bool { return 0xFE00 <= r && r <= 0xFE0F || 0xE0100 <= r && r <= 0xE01EF }
 
 // plain removes marks that people often omit when they type: accents of Latin and Greek letters,
-// stress and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps all other
-// marks, which are part of the spelling.
+// stress marks and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps all
+// other marks, which are part of the spelling. It also replaces some letters; see letters.
 func plain(s string) string {
 	if isASCII(s) {
 		return s
@@ -90,7 +90,8 @@ func dropped(base, mark rune) bool {
 	return false
 }
 
-// letters returns the replacement for a letter that has no Unicode decomposition.
+// letters returns the replacement for a letter that has no suitable Unicode decomposition, and
+// reports whether there is one.
 func letters(r rune) (string, bool) {
 	switch r {
 	case 'ø':

@@ -2,7 +2,8 @@ package search
 
 import "strings"
 
-// sign returns the word that stands for the signs at the end of names such as C++ and C#.
+// sign returns the word for the signs at the end of names such as C++ and C#, and the number of
+// these signs, or 0 if there are none.
 func (s *segmenter) sign(start, end int) (word string, n int) {
 	const most = 10 // in longer words, the signs have other meanings
 	switch {
@@ -17,7 +18,8 @@ func (s *segmenter) sign(start, end int) (word string, n int) {
 	return "", 0
 }
 
-// url yields the words of a URL after its scheme, and then the whole URL.
+// url yields the words of a URL without its scheme, and then the whole URL if it has a path. It
+// returns the end of the URL.
 func (s *segmenter) url(start int) int {
 	end := start
 	for end < len(s.text) {

@@ -101,7 +101,8 @@ const (
 )
 
 // compound yields the words of a compound such as max_connections, v1.2.3 or foo.Bar, and then the
-// whole compound. A single word is a compound of one word.
+// whole compound, unless hyphens join more than three words. A single word is a compound of one
+// word. compound returns the end of the compound.
 func (s *segmenter) compound(start int) int {
 	parts, hyphens := 0, 0
 	joined := s.joined[:0]
@@ -205,9 +206,9 @@ func (s *segmenter) elides(start, end int) bool {
 	return false
 }
 
-// joint returns the start of the compound's next word, or 0. It also returns the text between the
-// words in the term of the whole: nothing, "-" for a hyphen, or a letter for the point between
-// numbers, because 1.23 differs from 12.3.
+// joint returns the start of the compound's next word, or 0. as is the text between the words in
+// the term of the whole compound: usually "", but a letter for a point or comma between digits,
+// because 1.23 differs from 12.3. For a hyphen, as is "-", which the caller replaces with "".
 func (s *segmenter) joint(start, end int) (next int, as string) {
 	r, n := s.runeAt(end)
 	next = end + n

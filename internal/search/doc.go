@@ -1,7 +1,7 @@
 // Package search implements full-text search, except for storage. It extracts terms from texts,
-// parses questions, collects and ranks candidates, and renders snippets. A store keeps the index
-// and provides it as an [Index]; [Run] uses it to answer a question. The package does no I/O,
-// except for the client of an embedder.
+// parses questions, collects and ranks candidates, and renders snippets. Another package stores
+// the index and provides it as an [Index], which [Run] uses to answer questions. The package does
+// no I/O, except for the client of an embedder.
 //
 // # Terms
 //
@@ -13,7 +13,7 @@
 //
 // Terms consist of letters, digits and marks. Joined by spaces, they are suitable for any
 // full-text index that splits at ASCII characters other than letters and digits. [Format] is the
-// version of the analysis. The store rebuilds an index of another version.
+// version of the analysis. An index with another version must be rebuilt.
 //
 // # Questions
 //
@@ -21,15 +21,17 @@
 // errors, and treats other syntax as words. A question without a letter or digit finds nothing.
 //
 // Run first searches for passages with every word except stop words. If these are few, it adds
-// passages with some of the words. Conditions on fields always apply. Phrases and exclusions apply
-// if a passage contains the whole question. Otherwise a phrase counts like a word, and an
-// exclusion halves the score, because whole sentences also contain quotation marks and dashes.
+// passages with some of the words. Conditions on fields always apply. Phrases and exclusions are
+// conditions if at least one passage meets all of them and contains every word. Otherwise a phrase
+// counts like a word, and an exclusion halves the score, because whole sentences also contain
+// quotation marks and dashes.
 //
 // On a site with several languages, Run searches for the stems of a word in each language. If the
-// site contains a whole name, such as max_connections, Run treats it as another word. A single
-// Chinese letter also finds the pairs that start with it. Words such as "please" and "find" are
-// omitted. If few passages are found, Run replaces words that the site does not contain with words
-// of similar spelling. If that finds more, the result contains the corrected question.
+// site contains a whole name, such as max_connections, Run treats it as an additional word. A
+// single Chinese character also finds the pairs that start with it. Words such as "please" and
+// "find" are omitted, unless the question has no other words. If few passages are found, Run
+// replaces words that the site does not contain with words of similar spelling. If that finds
+// more, the result contains the corrected question.
 //
 // # Order
 //
@@ -47,8 +49,9 @@
 //	score = lexical / max lexical + 0.8·length/(length+10) · cosine / max cosine
 //
 // The maxima are those of the candidates. The cosine is that of the passage and the question. After
-// a first ranking, it is computed again with the mean of the question and the five best passages.
-// Hits of equal score are sorted by URL, then by their order in the page.
+// a first ranking, it is computed again with the weighted sum of the vectors of the question and
+// the five best passages. With an [Embedder], the weight of the cosine is 1 for every length. Hits
+// with equal scores are sorted by URL, then by their order in the page.
 //
 // # Relevance
 //

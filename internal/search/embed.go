@@ -17,7 +17,7 @@ import (
 
 // EmbedderOptions configure an [Embedder]. The zero value works.
 type EmbedderOptions struct {
-	Key string // bearer token, which no error or log contains, or ""
+	Key string // bearer token, or "". Errors and logs never contain it.
 	// DocumentPrefix and QueryPrefix are prepended to passages and questions. Some models need
 	// them, such as "search_query: ".
 	DocumentPrefix, QueryPrefix string
@@ -48,9 +48,9 @@ type Embedder struct {
 }
 
 // NewEmbedder returns a client for one model. endpoint is the base of the API, such as
-// "http://localhost:11434/v1", or its URL that ends with "/embeddings". If client is nil,
-// NewEmbedder creates one. The client never follows redirects. If the endpoint is not an
-// absolute HTTP URL, or model is empty, NewEmbedder returns ErrInvalid.
+// "http://localhost:11434/v1", or the URL of its "/embeddings" resource. If client is nil,
+// NewEmbedder creates one. The Embedder never follows redirects. If the endpoint is not an absolute
+// HTTP URL, model is empty, or the key contains a line break, NewEmbedder returns ErrInvalid.
 func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions) (*Embedder, error) {
 	if o == nil {
 		o = &EmbedderOptions{}
@@ -103,14 +103,14 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 	return e, nil
 }
 
-// redactedURL returns a URL without secrets.
+// redactedURL returns a URL without the parts that may contain secrets: user information and query.
 func redactedURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// embedderName returns a name that differs if vectors are not comparable. It contains the prefix
-// of passages and the size of vectors, which their values depend on. The prefix of questions may
-// change.
+// embedderName returns the name under which the index stores vectors. Vectors depend on their size
+// and the prefix of passages, so the name contains the size and a hash of the prefix. It omits the
+// prefix of questions, which may change.
 func embedderName(model string, o *EmbedderOptions) string {
 	name := model
 	if o.Dimensions > 0 {
@@ -123,7 +123,8 @@ func embedderName(model string, o *EmbedderOptions) string {
 	return name
 }
 
-// Model returns the name of the model, with the size and the prefix of documents.
+// Model returns the name of the model. If o.Dimensions or o.DocumentPrefix is set, the name also
+// contains the size of the vectors or a hash of the prefix.
 func (e *Embedder) Model() string { return e.name }
 
 // Embed returns the vectors of texts in order; see index.Embedder. Embed does not send texts

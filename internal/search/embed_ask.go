@@ -29,7 +29,7 @@ const (
 	maxComplaint  = 300 // maximum size of a server's error text in an error
 )
 
-// refused is the error of a response that a retry would not change.
+// refused is the error for a response with a status other than 200.
 type refused struct {
 	status    int
 	complaint string // the server's error text
@@ -55,7 +55,8 @@ func (r *refused) tooLarge() bool {
 		r.status == http.StatusUnprocessableEntity
 }
 
-// batch returns the vectors of one batch.
+// batch returns the vectors of one batch. If the server rejects the batch as too large, it sends
+// smaller batches or a shorter text.
 func (e *Embedder) batch(ctx context.Context, j *job, input []string) ([][]float32, error) {
 	for cuts := 0; ; cuts++ {
 		vectors, err := e.attempts(ctx, j, input)
@@ -90,7 +91,7 @@ func shorten(s string, n int) string {
 	return s[:n]
 }
 
-// attempts sends a request until it succeeds or a retry would not help.
+// attempts sends a request until it succeeds, a retry would not help, or no retries are left.
 func (e *Embedder) attempts(ctx context.Context, j *job, input []string) ([][]float32, error) {
 	wait := e.o.Backoff
 	for attempt := 0; ; attempt++ {
@@ -161,7 +162,7 @@ func (e *Embedder) ask(ctx context.Context, j *job, input []string) (_ [][]float
 	return vectors, 0, err
 }
 
-// lost returns the error of a failed connection.
+// lost returns the error for a request that failed without a complete response.
 func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -178,7 +179,7 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 	return fmt.Errorf("%s: %w", e.hide(err.Error()), millrace.ErrUnavailable)
 }
 
-// refusal returns the error of a response that is not a success.
+// refusal returns the error for a response with a status other than 200.
 func (e *Embedder) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	var reply struct {

@@ -33,14 +33,15 @@ type finite float32
 func (f *finite) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseFloat(string(b), 32)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("%.40s is not a number of a vector", b)
+		return fmt.Errorf("vector component %.40s is not a finite number", b)
 	}
 	*f = finite(n)
 	return nil
 }
 
 // decodeEmbeddings decodes the response for n texts. The vectors are in the order of the texts and
-// have length 1. size is the size of all vectors so far, or 0 if unknown.
+// have Euclidean norm 1. All vectors must have *size dimensions. If *size is 0, the first vector
+// sets it.
 func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	var a embeddingsAnswer
 	limits := &jsonio.Limits{Size: int64(n)*maxVectorJSON + 64<<10}
@@ -77,7 +78,7 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	return out, nil
 }
 
-// unitVector returns x scaled to length 1, or nil if that is impossible.
+// unitVector returns x scaled to Euclidean norm 1, or nil if x is zero.
 func unitVector(x []finite) []float32 {
 	sum := 0.0
 	for _, f := range x {

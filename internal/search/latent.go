@@ -13,7 +13,7 @@ import (
 // FitOptions configure [Fit]. The zero value works.
 type FitOptions struct {
 	Dimensions int // maximum size of vectors. If zero, 128.
-	Vocabulary int // maximum number of terms with a vector. If zero, 30,000, at most 65,535.
+	Vocabulary int // maximum number of terms with a vector, at most 65,535. If zero, 30,000.
 	// Entries is the maximum number of pairs of a passage and one of its terms. If a site has
 	// more, Fit uses a sample of its passages. An entry takes 5 bytes and about 2 µs. If zero,
 	// 8,000,000, which is about 100,000 passages.
@@ -32,7 +32,7 @@ const (
 	minFit = 100
 	// perDimension is the number of passages needed for each dimension. On parts of the
 	// Cranfield collection with 150 to 1,000 passages, 8 was never worse than 4, 2 and 1 for
-	// weights up to 0.2. For higher weights, results were mixed.
+	// similarity weights up to 0.2. For higher weights, results were mixed.
 	perDimension = 8
 	// oversampling is the number of extra dimensions that Fit computes and drops. With them, few
 	// rounds of the iteration bring the other dimensions close to those of the largest singular
@@ -40,12 +40,12 @@ const (
 	// rounds, it is equal.
 	oversampling = 16
 	rounds       = 4
-	// maxDistinct is the maximum number of different terms of one passage.
+	// maxDistinct is the number of different terms of one passage that Fit uses at most.
 	maxDistinct = 4096
 )
 
-// Fit computes a latent vector for each term of passages: terms that occur with similar other
-// terms have similar vectors. It uses latent semantic analysis, a truncated singular value
+// Fit computes latent vectors for the most useful terms of passages: terms that occur with similar
+// other terms have similar vectors. It uses latent semantic analysis, a truncated singular value
 // decomposition of the matrix of passages and terms.
 //
 // Each passage is the slice of its terms from the Analyzer, with repeats and without stop words.

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// matrix has a row for each passage and a column for each term.
+// matrix has a row for each passage and a column for each selected term.
 type matrix struct {
 	terms  []uint64  // hashes of the columns' terms, ascending
 	global []float32 // weights of the columns
@@ -28,7 +28,7 @@ type entries struct {
 	counts []uint8
 }
 
-// minPassages is the number of passages that must contain a term.
+// minPassages is the minimum number of passages that contain a term with a column.
 const minPassages = 2
 
 // localWeights returns the weights of terms by number of occurrences in a text. Each further
@@ -47,8 +47,8 @@ func localWeights() (l [math.MaxUint8 + 1]float32) {
 	return l
 }
 
-// matrix returns the matrix of the sample with the most useful terms. It empties the
-// sample.
+// matrix returns the matrix of the sample with at most vocabulary terms, the most useful ones. It
+// empties the sample.
 func (s *sample) matrix(vocabulary int) *matrix {
 	a := &matrix{local: localWeights()}
 	passages := 0
@@ -106,7 +106,7 @@ func (a *matrix) take(i uint32, p *part, columns []int32) {
 type usage struct {
 	passages uint32 // number of passages with the term
 	times    uint32
-	surprise int64 // sum of n·log(n) over the passages with n occurrences, in units of 1/fixed
+	surprise int64 // sum of n·log(n) over the passages, in units of 1/fixed; n is the number of occurrences in a passage
 }
 
 // fixed converts values to integers, whose sum does not depend on the order.
@@ -130,7 +130,7 @@ func (s *sample) choose(a *matrix, seen []usage, passages, most int) []int32 {
 	for id, u := range seen {
 		if u.passages >= minPassages && int(u.passages) <= passages/2 {
 			w := u.entropy(passages)
-			// The weight is the sum of the squares of the term's column.
+			// This is the sum of the squares in the term's column if no passage repeats the term.
 			terms = append(terms, term{s.ids.hash[id], uint32(id), float64(u.passages) * w * w})
 		}
 	}

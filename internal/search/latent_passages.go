@@ -10,7 +10,7 @@ import (
 // passages, not on their order: a full sample drops the passages in half of the range of hashes.
 type sample struct {
 	entries int    // maximum number of entries
-	level   uint   // number of zero bits at the start of a stored passage's hash
+	level   uint   // minimum number of leading zero bits in a stored passage's hash
 	ids     idMap  // hashes of the stored terms
 	seen    idMap  // hashes of the stored passages
 	parts   []part // stored passages
@@ -32,7 +32,7 @@ type occurrence struct {
 	n    uint8
 }
 
-const partSize = 1 << 18 // entries in a part
+const partSize = 1 << 18 // maximum number of entries in a part
 
 func newSample(entries int) *sample {
 	return &sample{entries: entries, ids: newIDMap(), seen: newIDMap()}
@@ -143,7 +143,7 @@ func (s *sample) halve() {
 
 // idMap numbers hashes in the order of their first use.
 type idMap struct {
-	slots []uint32 // id+1. If zero, it is free.
+	slots []uint32 // id+1 of the hash in the slot, or 0 if the slot is free
 	hash  []uint64 // hash of each id
 }
 
@@ -167,7 +167,7 @@ func (m *idMap) put(h uint64) uint32 {
 	return m.slots[i] - 1
 }
 
-// find returns the slot of h, or the free slot for it.
+// find returns the slot that contains h, or the free slot where h belongs.
 func (m *idMap) find(h uint64) int {
 	mask := len(m.slots) - 1
 	for i := int(h) & mask; ; i = (i + 1) & mask {

@@ -12,10 +12,10 @@ import (
 )
 
 // decompose returns the k right singular vectors of a with the largest singular values, and these
-// values. The vectors are the first k of each row of a matrix (terms x width). It iterates on a
-// random subspace (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011,
-// algorithm 4.4, on transposed(a)·a), which reads the matrix once per round. The returned k may be
-// smaller.
+// values. The vectors are the first k columns of the returned block, which has a row for each term.
+// decompose may return fewer than k. It iterates on a random subspace (Halko, Martinsson and Tropp,
+// "Finding structure with randomness", 2011, algorithm 4.4, on transposed(a)·a), which reads the
+// matrix once per round.
 func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error) {
 	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
@@ -135,8 +135,8 @@ func (b *block) turn(m []float32) {
 }
 
 // orthonormalize makes the columns of b orthonormal in the same subspace. A column that is nearly
-// a combination of others becomes zero. It uses the eigenvectors of the inner products. It runs
-// twice, because one run is inexact if columns are nearly parallel.
+// a combination of others becomes zero. orthonormalize uses the eigenvectors of the inner products.
+// It makes two passes, because one is inexact if columns are nearly parallel.
 func (b *block) orthonormalize() error {
 	n := b.width
 	for range 2 {
@@ -160,7 +160,7 @@ func (b *block) orthonormalize() error {
 }
 
 // eigen returns the eigenvalues of a symmetric matrix of n rows, ascending, and their eigenvectors
-// as columns. Only the upper triangle of m is read. The vectors replace it.
+// as columns. It reads only the upper triangle of m, and overwrites m with the vectors.
 //
 // It calls the solver directly, because gonum's matrix package would add all solvers to the binary
 // (ADR 40).

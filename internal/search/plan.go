@@ -21,8 +21,8 @@ type Match struct {
 	All    [][]Phrase // the passage contains at least one phrase of each list
 	Head   bool       // phrases of All with AnyField must be in the title or a heading
 	Not    []Phrase   // the passage contains none of these phrases
-	URL    []string   // texts in lower case, each of which is part of the page's URL path
-	NotURL []string   // texts in lower case, none of which is part of the page's URL path
+	URL    []string   // texts in lower case, each of which is part of the page's absolute URL
+	NotURL []string   // texts in lower case, none of which is part of the page's absolute URL
 }
 
 // and returns the condition that both m and o hold.
@@ -42,17 +42,17 @@ type wanted struct {
 	text     string   // as typed
 	terms    []string // forms in the languages of the site
 	hashes   []uint32
-	times    int     // number of times in the question
-	n        int     // number of passages with the word
+	times    int     // number of occurrences in the question
+	n        int     // number of passages with the word; a passage with several forms may count several times
 	weight   float64 // computed from rarity and times
 	filter   bool    // another condition already requires the word, so it counts in the ranking but is not looked up
 	quoted   bool    // the word is part of a phrase
 	compound bool    // the word is a whole compound; its parts are looked up
-	letter   string  // the term of a single letter that has been replaced by pairs, else ""
+	letter   string  // term of a single letter, whose pairs are also looked up; "" for other words
 }
 
-// count looks up the number of passages with a word. It drops forms that no passage has, but
-// keeps at least one form.
+// count adds the number of passages with each form of the word to w.n, up to passages. It drops
+// forms that no passage has, but keeps at least one form.
 func (w *wanted) count(ix Index, passages int) error {
 	terms, hashes := w.terms[:0:0], w.hashes[:0:0]
 	for i, t := range w.terms {
@@ -80,7 +80,7 @@ func (w *wanted) phrases() []Phrase {
 	return p
 }
 
-// phrase is a preferred phrase of a question.
+// phrase is a preferred phrase of a question: passages with it rank higher, but it is not required.
 type phrase struct {
 	passages []int64 // passages that contain the phrase, sorted
 	weight   float64 // computed from rarity
@@ -96,7 +96,7 @@ type plan struct {
 	terms    []string
 	total    float64 // sum of the weights of words and phrases
 	trial    Trial
-	note     error // names the ignored part of the question, or nil
+	note     error // reports that some words are ignored, or nil
 }
 
 // maxAsked is the maximum number of words of a question. If there are more, the plan keeps the
@@ -169,8 +169,8 @@ func rarity(n, passages int) float64 {
 	return math.Log1p((float64(passages-n) + 0.5) / (float64(n) + 0.5))
 }
 
-// stopping reports which stop list contains a word: that of the site's most common language, or
-// that of another language.
+// stopping says which stop list contains a word: that of the site's most common language, or
+// only that of another language.
 type stopping uint8
 
 const (
@@ -231,8 +231,8 @@ func (b *planner) part(p Part) error {
 // pairs.
 const maxPairs = 64
 
-// letter replaces a single letter of a script without spaces with the pairs that start with it,
-// because a text has a single letter as a term only at the end of a run.
+// letter adds the pairs that start with a single letter of a script without spaces, because a text
+// has a single letter as a term only at the end of a run.
 func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	if len(forms[0]) != 1 || !isLetter(forms[0][0].Term) {
 		return forms, nil

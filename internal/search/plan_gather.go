@@ -16,8 +16,8 @@ const (
 
 // gather returns the candidates of a plan: the passages with every word that meet the optional
 // condition. If there is no such passage, the optional condition becomes a preference. If there
-// are too few candidates, gather adds the passages with the largest weight of words. It does not
-// look up common words that would only change the order; rank considers them.
+// are too few candidates, gather adds the passages whose words have the highest total weight. It
+// does not look up common words that would only change the order; rank considers them.
 func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	whole, lost := p.every()
 	if whole.none() {
@@ -89,8 +89,8 @@ func (p *plan) prefer(ix Index) (err error) {
 	return err
 }
 
-// gatherBest selects candidates if too many passages have every word. Passages with the words
-// in the title or a heading come first.
+// gatherBest selects candidates if too many passages have every word. It prefers passages with the
+// words in the title or a heading. It adds others only if there are too few of these.
 func (p *plan) gatherBest(ix Index, m Match) ([]int64, error) {
 	head := m
 	head.Head = true
@@ -116,7 +116,9 @@ type candidate struct {
 	weight float64
 }
 
-// gatherAny looks up the words one by one, the rarest first.
+// gatherAny returns the candidates with some of the words. It looks up the words one by one, the
+// rarest first, until enough candidates outweigh all remaining words or the budget is spent.
+// complete are the passages with every word.
 func (p *plan) gatherAny(ctx context.Context, ix Index, complete []int64) ([]int64, error) {
 	var found []candidate
 	rest := p.total

@@ -16,9 +16,9 @@ const (
 	maxForms    = 8      // maximum number of passages to read for a form of a word
 )
 
-// correct replaces words that the site does not contain. The replacement is the word of similar
-// spelling that is in the most passages. correct does not change numbers or quoted words. It
-// returns the corrected question; ok reports whether it replaced a word.
+// correct replaces words that the site does not contain with words of similar spelling. Of equally
+// similar words, it uses the one in the most passages. It does not change words with digits or
+// quoted words. It returns the corrected question; ok reports whether it replaced a word.
 func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok bool, err error) {
 	looks := maxLooks
 	for _, w := range p.words {
@@ -46,9 +46,10 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 	return text, ok, nil
 }
 
-// findTypo finds the term of a word in which two letters are swapped or one letter is superfluous.
-// It returns the term and the number of passages with it, or "" if no term is found. It is needed
-// because the stems of the misspelled and the correct word may differ much: standnig, stand.
+// findTypo corrects a word in which two letters are swapped or one letter is superfluous. It
+// returns the term of the correct word and the number of passages with the term, or "" if no term
+// is found. It is needed because the stems of the misspelled and the correct word may differ a lot,
+// such as "standnig" and "stand".
 func findTypo(ix Index, a *Analyzer, text string) (term string, best int, err error) {
 	r := []rune(text)
 	if len(r) < minMisspelt || len(r) > MaxTerm {
@@ -84,8 +85,9 @@ func findTypo(ix Index, a *Analyzer, text string) (term string, best int, err er
 	return term, best, nil
 }
 
-// neighbor finds the term nearest to another term. It returns the term, their distance and
-// the number of passages with it. If no term is found, best is "".
+// neighbor returns the site's term with the spelling nearest to term, the distance between the two,
+// and the number of passages with the found term. If no term is near enough, best is "". neighbor
+// subtracts the number of compared terms from looks.
 func neighbor(ix Index, term string, looks *int) (best string, far, n int, err error) {
 	r := []rune(term)
 	if len(r) < minMisspelt {
@@ -107,7 +109,8 @@ func neighbor(ix Index, term string, looks *int) (best string, far, n int, err e
 		return *looks > 0
 	}
 	// First compare terms with the same two letters at the start, which are usually correct. Then
-	// assume that the first letter is missing, superfluous or swapped.
+	// compare terms with the same first letter, and terms that start with the second letter,
+	// because the first may be superfluous or swapped.
 	for _, prefixes := range [][]string{{string(r[:2])}, {string(r[:1]), string(r[1:2])}} {
 		for _, prefix := range prefixes {
 			if err := ix.Terms(prefix, look); err != nil {
@@ -155,8 +158,8 @@ func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, 
 	return reword(text, old, word), true, nil
 }
 
-// reword replaces every occurrence of a separate word. If it is always part of a longer word,
-// reword replaces it once.
+// reword replaces old wherever it is a separate word. If old is always part of a longer word,
+// reword replaces its first occurrence.
 func reword(text, old, word string) string {
 	var b strings.Builder
 	rest, last := text, utf8.RuneError

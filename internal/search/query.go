@@ -80,7 +80,7 @@ func (p *parser) space() {
 	}
 }
 
-// part reads one part. No white space precedes it.
+// part reads one part. The rest must not be empty or start with white space.
 func (p *parser) part() Part {
 	var part Part
 	if len(p.rest) > 1 && p.rest[0] == '-' && p.rest[1] != '-' && !isGap(p.rest[1]) {
@@ -140,7 +140,8 @@ func (p *parser) quoted() (string, bool) {
 	return "", false
 }
 
-// quotes returns the marks that close a phrase, by the mark that opens it.
+// quotes returns the quotation marks that close a phrase that r opens, and reports whether r opens
+// one.
 func quotes(r rune) (string, bool) {
 	switch r {
 	case '"', '＂':

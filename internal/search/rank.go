@@ -21,11 +21,11 @@ const (
 // exclusions are not a condition.
 const excludedPart = 0.5
 
-// few is the number of passages below which the search also finds passages by their vectors, and
-// rank considers more candidates.
+// few is the number of passages below which a search also corrects the spelling and finds passages
+// by their vectors, and rank considers more candidates.
 const few = 10
 
-// deep is the number of passages, the best ones by words, that are also ranked by similarity.
+// deep is the number of passages, the best ones by words, that are first ranked by similarity too.
 const deep = 300
 
 // ranked is a passage with its scores.
@@ -68,8 +68,8 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 	return sum / p.total
 }
 
-// rank returns the chosen candidates with their relevance, the best first. If the best
-// candidates by words are on so few pages that too few remain, rank adds the next ones.
+// rank returns the chosen candidates with their relevance, the best first. If choose drops so many
+// of the best candidates by words that too few remain, rank adds the next ones.
 func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m QueryVector) ([]ranked, error) {
 	rest := make([]ranked, 0, len(ids))
 	err := c.Passages(ids, func(pa Passage) error {
@@ -141,14 +141,14 @@ func order(all []ranked, m QueryVector) {
 	}
 }
 
-// chances maps the share of the question that a passage contains to the chance that one of the ten
-// best passages is relevant. The points are from isotonic regression over the questions of
-// Cranfield, CACM and CISI. For few of these questions, a passage contains more than 0.7.
+// chances maps the share of the question that a passage contains to the chance that the passage is
+// relevant, if it is among the ten best. The points are from isotonic regression over the questions
+// of Cranfield, CACM and CISI. For few of these questions, a passage contains a share above 0.7.
 // Similarity affects the chance only if few words match, because it differs more between sites
 // than between good and bad results.
 var chances = [][2]float64{{0, 0}, {0.08, 0.05}, {0.2, 0.22}, {0.4, 0.32}, {0.55, 0.4}, {0.7, 0.58}, {0.85, 0.9}, {1, 1}}
 
-// relevance returns the chance between two points.
+// relevance returns the chance for a share, interpolated between the points of chances.
 func relevance(part float64) float64 {
 	for i := 1; i < len(chances); i++ {
 		if a, b := chances[i-1], chances[i]; part <= b[0] {
@@ -181,7 +181,7 @@ func sortByScore(all []ranked, m QueryVector, v Vector) {
 	})
 }
 
-// fedBack is the number of the best passages whose vectors are added to that of the question.
+// fedBack is the number of best passages whose vectors are added to the vector of the question.
 const fedBack = 5
 
 // feedback returns the direction of the question and of the best passages (Rocchio's method).
@@ -203,8 +203,9 @@ type chooser struct {
 	sure       int  // number of passages to look up in the view; others are only counted
 }
 
-// choose drops passages that are not relevant enough, near-duplicates of a better passage,
-// passages above the limit per page, and passages that the view does not contain.
+// choose drops passages that are not relevant enough, near-duplicates of a better passage, and
+// passages above the limit per page. Until c.sure passages are chosen, it also drops passages that
+// the view does not contain.
 func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
 	chosen := all[:0]
 	pages := make(map[int64]int)

@@ -31,7 +31,7 @@ func (n *Nearest) cut() {
 	n.list = n.list[:min(len(n.list), n.limit)]
 }
 
-// IDs returns the passages, the most similar first.
+// IDs returns the ids of the passages, the most similar first.
 func (n *Nearest) IDs() []int64 {
 	n.cut()
 	ids := make([]int64, len(n.list))

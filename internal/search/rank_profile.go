@@ -21,13 +21,12 @@ const (
 // most 2 % to the score.
 //
 // A profile starts with the number of terms as a varint. The rest is a sequence of bits, the
-// lowest of a byte first. The encoding of Elias and Fano finds a term without decoding the
-// others:
+// lowest of a byte first. The Elias-Fano encoding finds a term without decoding the others:
 //
 //   - the low bits of each hash, [lowBits] of them;
-//   - for each value of the high bits, a one for every hash with it, and a zero;
-//   - for each term, whether its weight is above 1; for each of these, whether it is above
-//     2, and so on.
+//   - for each value of the high bits, a one for every hash with this value, then a zero;
+//   - for each term, a one if its weight is above 1, else a zero; for each term with a one,
+//     whether its weight is above 2; and so on.
 type Profile []byte
 
 const (
@@ -112,7 +111,7 @@ func (w *bitWriter) close() []byte {
 	return w.bytes
 }
 
-// weight returns the weight of a term in the passage.
+// weight returns the weight of a term in the passage, or 0 if the passage does not contain it.
 func (p Profile) weight(hash uint32) int {
 	count, size := binary.Uvarint(p)
 	if size <= 0 || count > 8*uint64(len(p)) { // the profile is damaged
@@ -159,10 +158,10 @@ func (p Profile) level(at, i, n int) int {
 	return maxWeight
 }
 
-// wordBits is the number of bits that bits always returns.
+// wordBits is the minimum number of bits that bits returns.
 const wordBits = 57
 
-// bits returns the next wordBits bits or more. After the end, it returns zeros.
+// bits returns at least wordBits bits from bit at on. Bits after the end of the profile are zero.
 func (p Profile) bits(at int) uint64 {
 	i := at / 8
 	if i+8 <= len(p) {
@@ -175,7 +174,7 @@ func (p Profile) bits(at int) uint64 {
 	return binary.LittleEndian.Uint64(last[:]) >> (at % 8)
 }
 
-// ones counts the ones among the next n bits.
+// ones counts the ones among the n bits from bit at on.
 func (p Profile) ones(at, n int) (sum int) {
 	for ; n > 0; at, n = at+wordBits, n-wordBits {
 		sum += bits.OnesCount64(p.bits(at) & (1<<min(n, wordBits) - 1))

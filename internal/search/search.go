@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Index is one state of a site's index in a store. During a search, its methods must all return
-// the same state.
+// Index is the stored index of a site. During a search, all methods must read the same state of the
+// index.
 type Index interface {
 	// Statistics returns the statistics of the whole site.
 	Statistics() Statistics
@@ -20,9 +20,10 @@ type Index interface {
 	// Terms calls f with each term that starts with a prefix, in order, and the number of passages
 	// with the term. It stops if f returns false.
 	Terms(prefix string, f func(term string, n int) bool) error
-	// Match returns at most limit passages, sorted by id.
+	// Match returns the ids of at most limit passages that meet m, in ascending order.
 	Match(m Match, limit int) ([]int64, error)
-	// Best is like Match, but returns the passages with the highest rank by BM25.
+	// Best is like Match, but selects the passages with the best BM25 scores and returns the best
+	// first.
 	Best(m Match, limit int) ([]int64, error)
 	// Passages calls f with the data of passages for ranking by words. The slices are valid
 	// only until f returns.
@@ -31,14 +32,14 @@ type Index interface {
 	Details(ids []int64, f func(d Detail) error) error
 	// IsVisible reports whether the searched view has a page in the indexed version.
 	IsVisible(ctx context.Context, page int64) (bool, error)
-	// Hit sets the fields of a hit that the index stores, up to Text. It returns the
+	// Hit sets the fields of h from URL through Text to those of a passage. It returns the
 	// language of the page.
 	Hit(id int64, h *millrace.Hit) (language string, err error)
 	// QueryVector returns the vector of the question and its weight in the ranking. terms are the
 	// terms of the question.
 	QueryVector(terms []string) (QueryVector, error)
-	// Nearest returns the passages with the directions nearest to v, if the site is small
-	// enough.
+	// Nearest returns the ids of at most limit passages that meet m and whose vectors are most
+	// similar to v. It may return none, for example for a large site.
 	Nearest(v Vector, m Match, limit int) ([]int64, error)
 }
 
@@ -50,7 +51,7 @@ type QueryVector struct {
 	Note       error   // why passages are ranked by words only, if the user should know it
 }
 
-// share returns the weight of the similarity of a passage with a number of words.
+// share returns the weight of the similarity for a passage of length words.
 func (m QueryVector) share(length int) float64 {
 	if m.HalfLength == 0 {
 		return m.Weight
@@ -61,14 +62,14 @@ func (m QueryVector) share(length int) float64 {
 // Statistics are the statistics of the indexed passages.
 type Statistics struct {
 	Passages  int
-	Length    float64  // length of an average passage, as in [Entry]
+	Length    float64  // average of Entry.Length over the passages
 	Languages []string // languages of the pages, the most common first
 }
 
 // Passage is the data of a passage for ranking by words.
 type Passage struct {
 	ID      int64
-	Length  int // length, as in [Entry]
+	Length  int // see Entry.Length
 	Profile Profile
 }
 
@@ -95,7 +96,7 @@ func cutNote(text string) error {
 	return millrace.Coded("query-truncated", fmt.Errorf("only the first %d characters of the question are used", millrace.MaxQuery))
 }
 
-// Run answers a question. The package comment defines the relevance.
+// Run answers a question. The package comment describes the order and the relevance of the hits.
 func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrace.Found, error) {
 	found := &millrace.Found{}
 	st := ix.Statistics()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Format is the version of the content of an [Entry]: analysis, weights, profiles. A store
-// rebuilds an index of another version.
+// Format is the version of the content of an [Entry]: analysis, weights, profiles. An index with
+// another version must be rebuilt.
 const Format = 5
 
 // Text is the searchable text of a passage.
@@ -28,8 +28,8 @@ type Entry struct {
 	// Terms of each field, separated by single spaces.
 	Title, Headings, Text string
 	Profile               Profile
-	// Length is the number of words without stop words. A word in the title or a heading counts
-	// several times, with its weight in the profile.
+	// Length is the number of words without stop words. A word in the title counts three times, and
+	// one in a heading twice.
 	Length int
 }
 
@@ -42,8 +42,8 @@ type Indexer struct {
 	headings field
 	text     field
 	seen     map[string]bool
-	content  []string // result of the last Content
-	extra    []string // result of the last analyze
+	content  []string // result of the last call of Content
+	extra    []string // extra forms found by the last call of analyze
 }
 
 // field is an analyzed part of a passage.

@@ -22,11 +22,11 @@ type match struct {
 	weight     float64
 }
 
-// Snippet returns the part of a text with most of the terms by weight. The part starts and
-// ends at a sentence if one is near, else between words. "…" replaces omitted text, and white
-// space becomes single spaces. marks are pairs of byte offsets of the found words in the
-// snippet, in order and without overlaps. terms are terms of [Analyzer.Tokens] in the language
-// of the text. If none occurs, the snippet is the start of the text.
+// Snippet returns the part of a text whose terms have the highest total weight. The part starts and
+// ends at the boundary of a sentence if one is near, else between words. "…" replaces omitted text,
+// and white space becomes single spaces. marks are pairs of byte offsets of the found words in the
+// snippet, in order and without overlaps. terms contains the weights of terms of [Analyzer.Tokens]
+// in the language of the text. If no term occurs, the snippet is the start of the text.
 func (a *Analyzer) Snippet(text, lang string, terms map[string]float64) (snippet string, marks [][2]int) {
 	found := a.matches(text, lang, terms)
 	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(a.start, b.start) })
@@ -118,8 +118,8 @@ func bestWindow(found []match) (first, last int) {
 }
 
 // extend extends a part of a text to the length of a snippet. It first moves the start back to
-// that of the sentence, if that is near. Then it moves the end forward over whole sentences, or
-// else over words.
+// the start of a sentence or word, if one is near. Then it moves the end forward over whole
+// sentences, or else over words.
 func extend(text string, start, end int) (int, int) {
 	if head(text, SnippetLength) == text {
 		return 0, len(text)
@@ -161,8 +161,9 @@ func backward(text string, i, most, few, sentences int) (start, used int) {
 	}
 }
 
-// forward returns the end of a snippet that may grow by a number of characters. It prefers the end
-// of a sentence in the second half of these characters. Otherwise it returns the end of a word.
+// forward returns the end of a snippet that now ends at i and may grow by most characters. It
+// prefers the end of the text, then the last end of a sentence in the second half of these
+// characters, then the last end of a word.
 func forward(text string, i, most int) int {
 	word, sentence := i, 0
 	for at, n := i, 0; ; n++ {

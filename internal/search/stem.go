@@ -39,12 +39,12 @@ type lexicon struct {
 	env   *snowballstem.Env
 	// A cache of two generations: when young is full, it becomes old, and old is dropped.
 	young, old map[string]analyzed
-	// A cache of frequent words. The index of a word is computed from its letters.
+	// A cache of the latest words. Each word has one possible index; see recentIndex.
 	recent [maxRecent]analyzed
 }
 
 type analyzed struct {
-	raw  string // the word, not a substring of the text
+	raw  string // the word as a separate string, not a substring of the text
 	term string // "" for a word without letters and digits
 	stop bool
 }
@@ -71,8 +71,8 @@ const (
 	maxAnalyzed = 512 // maximum size of an analyzed word in bytes; longer words are truncated
 )
 
-// Names for languages without a stemmer or stop list: those in Latin letters, and those in another
-// script, in which a word in Latin letters is probably English.
+// Names for languages with neither a stemmer nor a stop list: those in Latin letters, and those in
+// another script, where a word in Latin letters is probably English.
 const (
 	otherLatin   = "latin"
 	otherScripts = "scripts"
@@ -158,7 +158,7 @@ func stemmer(lang string) func(*snowballstem.Env) bool {
 	return nil
 }
 
-// word returns the term of a word in a text.
+// word analyzes a word of a text. It caches the result, unless the word is long.
 func (l *lexicon) word(raw string) analyzed {
 	if len(raw) > maxCached {
 		return l.analyze(raw)
@@ -228,8 +228,8 @@ func cutTerm(term, word string) string {
 	return term[:cut] + sum
 }
 
-// stemmed returns the stem of a folded word. It does not change words with digits, or words in
-// a script that the stemmer does not support.
+// stemmed returns the stem of a folded word. It does not change long words, words with digits, or
+// words in a script that the stemmer does not support.
 func (l *lexicon) stemmed(folded string) string {
 	script := scriptOf(folded)
 	switch {
