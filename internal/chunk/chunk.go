@@ -25,7 +25,7 @@ const (
 type Part struct {
 	Type  string // Paragraph, Heading, List, Code or Quote
 	Text  string // plain text, not empty, trimmed; code keeps the indent of its first line
-	Level int    // of a heading, 1 to 6; else 0
+	Level int    // level of a heading, 1 to 6; 0 for other types
 }
 
 // Parts returns the content of a page as parts, in document order.
@@ -45,8 +45,8 @@ type namer struct {
 
 var alphabet = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// name returns the ID of the next passage, which has a type and text. Equal passages that follow
-// do not change it.
+// name returns the ID of the next passage, which it derives from the type, the text, and the number
+// of equal passages before it.
 func (n *namer) name(kind, text string) string {
 	if n.used == nil {
 		n.count, n.used = map[string]int{}, map[string]bool{}

@@ -97,7 +97,7 @@ func (s *scanner) afterSpace(next rune) int {
 	return afterWord
 }
 
-// abbreviation reports whether a final stop belongs to an initial or a known
+// abbreviation reports whether the period at the end of a text belongs to an initial or a known
 // abbreviation.
 func abbreviation(end string) bool {
 	word := end[:len(end)-1]
@@ -118,8 +118,8 @@ func abbreviation(end string) bool {
 	return n == len(word) && n > 0 && unicode.IsUpper(r)
 }
 
-// endsSentence reports whether a character ends sentences (UAX 29, STerm and ATerm, of the scripts in
-// use on web pages).
+// endsSentence reports whether a character ends a sentence. It covers STerm and ATerm of UAX 29 for
+// the scripts in use on web pages.
 func endsSentence(r rune) bool {
 	switch r {
 	case '.', '!', '?', '…', '。', '！', '？', '｡', '．', '։', '؟', '۔', '।', '॥', '።', '፧', '။', '။' + 1, '។', '៕', '჻', '‼', '⁇', '⁈', '⁉':
@@ -146,7 +146,7 @@ func wide(r rune) bool {
 	return false
 }
 
-// closing reports whether a character after the end of a sentence belongs to it.
+// closing reports whether a character after the end of a sentence still belongs to the sentence.
 func closing(r rune) bool {
 	switch r {
 	case '"', '\'', ')', ']', '}', '”', '’', '»', '›', '」', '』', '）', '】', '》', '〉', '］':

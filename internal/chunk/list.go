@@ -60,11 +60,12 @@ func (l *lines) inside(blocks []millrace.Block, first, indent string) {
 	}
 }
 
-// maxIndent limits the indent of nested lists, so that the size of the text is linear in that
+// maxIndent limits the indent of nested lists, so that the size of the text is linear in the size
 // of the content.
 const maxIndent = 16
 
-// line adds a text, and reports whether the text has content.
+// line adds the lines of a text, the first with the prefix first, the others with indent. It
+// reports whether the text has content.
 func (l *lines) line(first, indent, text string) bool {
 	text = strings.TrimSpace(text)
 	if text == "" {

@@ -8,8 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// MaxPassage is the maximum number of characters in the text of a passage, in
-// code points.
+// MaxPassage is the maximum length of the text of a passage in code points.
 const MaxPassage = 2000
 
 // Passage is the unit of a search result: consecutive parts of a page.
@@ -17,20 +16,20 @@ type Passage struct {
 	// ID is unique in the page: 13 letters and digits, derived from Type, Text and a counter
 	// among equal passages of the page.
 	ID   string
-	Type string // type of most of its text except headings; Heading if it has only headings
+	Type string // type of most of the text, not counting headings; Heading if there are only headings
 	// Headings contains the headings above the first text of the passage, the outermost first,
 	// without the page's title. Inside contains the other headings in the passage.
 	Headings, Inside []string
 	// Text is the text of the parts, including headings. A line end follows a heading, and an
-	// empty line separates two other parts.
+	// empty line separates other parts, except pieces of one block.
 	Text  string
-	Parts []Part // nil if Text is a summary
-	Start []int  // offset in Text of each part, in bytes
+	Parts []Part // nil if the page has no content, so that Text is its summary or description
+	Start []int  // byte offset of each part in Text
 }
 
-// Passages returns the content of a page as passages, in document order. A page without
-// content has one passage of its summary or description, else with an empty text. If it also
-// has no title, it has no passages.
+// Passages returns the content of a page as passages, in document order. A page without content has
+// one passage: its summary, else its description, else an empty text. A page that also lacks a
+// title, a summary and a description has no passages.
 func Passages(page *millrace.Page) []Passage {
 	parts := walk(page.Blocks)
 	if len(parts) == 0 {
@@ -107,8 +106,8 @@ func (o *outline) path() []string {
 	return out
 }
 
-// runs divides the parts of a page into as few passages as possible, cut above headings where
-// possible.
+// runs divides the parts of a page into as few passages as possible. It prefers cuts above
+// headings.
 func runs(parts []piece) func(yield func([]piece) bool) {
 	return func(yield func([]piece) bool) {
 		size := 0
@@ -133,8 +132,8 @@ func runs(parts []piece) func(yield func([]piece) bool) {
 	}
 }
 
-// between returns the key of the cut between two parts. Cuts between related parts have the worst
-// keys.
+// between returns the key of the cut between two parts. Cuts between closely related parts, such as
+// a heading and its text, have the highest keys.
 func between(a, b *piece) uint64 {
 	class := uint64(7)
 	switch last, _ := utf8.DecodeLastRuneInString(a.Text); {

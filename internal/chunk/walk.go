@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// piece is a part with data for passages.
+// piece is a part with the data that Passages needs.
 type piece struct {
 	Part
-	size int    // of Text, in code points
-	hash uint64 // of Type and Text, independent of the position
+	size int    // size of Text in code points
+	hash uint64 // hash of Type and Text, independent of the position
 	glue string // text between the previous piece of the same block and this one, or ""
 	cont bool   // the piece continues the block of the previous piece
 }
@@ -21,7 +21,7 @@ type piece struct {
 type walker struct {
 	pieces []piece
 	lead   string // start of the next text: the title of a call-out, the label of a footnote
-	inside string // type of texts: Paragraph, or Quote in a quotation
+	inside string // type of plain text: Paragraph, or Quote in a quotation
 	nested int    // number of open blocks; headings are used only at 0
 }
 
@@ -82,7 +82,7 @@ func (w *walker) block(b *millrace.Block) {
 	}
 }
 
-// heading adds a heading of the page. A heading in another block is added as text.
+// heading adds a heading of the page. It adds a heading inside another block as plain text.
 func (w *walker) heading(b *millrace.Block) {
 	if w.nested > 0 {
 		w.add(w.inside, b.Text)
@@ -124,7 +124,7 @@ func (w *walker) media(b *millrace.Block) {
 	}
 }
 
-// table adds one line per row. A table of one row is layout, not a list.
+// table adds one line per row, as a List. A table with a single row counts as plain text.
 func (w *walker) table(b *millrace.Block) {
 	w.add(w.inside, b.Caption)
 	kind := List
@@ -179,8 +179,8 @@ func (w *walker) add(kind, text string) {
 	}
 }
 
-// glue returns the separator before the second part of a text: a line end, a space,
-// or nothing.
+// glue returns the separator between two pieces of a text: a line end, a space, or nothing. before
+// is the text before the second piece.
 func glue(before string) string {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	switch {

@@ -16,7 +16,7 @@ import (
 type item struct {
 	url, version string
 	gone         bool
-	page         *millrace.Page // If nil, fetch the page if its version differs.
+	page         *millrace.Page // If nil, take fetches the page if its version differs from the indexed one.
 	list         []leaf
 	texts        *pageTexts
 	err          error
@@ -77,8 +77,8 @@ func (it *item) analyzeAll(x *search.Indexer) {
 // Limits of the items that wait to be written.
 const (
 	aheadPages   = 64
-	aheadUnit    = 16 << 10 // bytes of text in one unit; as many units as pages may wait
-	aheadWorkers = 3        // goroutines in addition to the writer
+	aheadUnit    = 16 << 10 // bytes of text in one unit; at most aheadPages units wait
+	aheadWorkers = 3        // maximum number of goroutines that analyze pages, in addition to the writer
 )
 
 // ahead reads and analyzes pages in other goroutines while the caller writes, because analysis

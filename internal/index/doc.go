@@ -6,14 +6,14 @@
 // looks up the page of each hit in the view. It omits pages that are absent or have another
 // version, so it returns only pages of the view.
 //
-// Update can always rebuild the file from a view. [Open] deletes a file that is damaged or has
+// Update can always rebuild the file from a view. [Open] replaces a file that is damaged or has
 // another format.
 //
 // The first Update reads the pages in the order of their URLs, counts the terms, and then replays
 // the changes that were logged in the meantime. Later calls replay the log from the cursor of the
-// index. If the view rejects the cursor, Update reads all pages again, and replaces those whose
-// version differs. It works in small transactions and continues after a crash.
+// index. If the view rejects the cursor, Update compares the versions of all pages, and reads the
+// pages whose version differs. It works in small transactions and continues after a crash.
 //
-// Several processes may use one file. Readers never wait. If two processes update the index,
-// each detects the other's transactions and continues after them.
+// Several processes may use one file. Readers never wait for a writer. If two processes update the
+// index, each detects the other's transactions and continues after them.
 package index

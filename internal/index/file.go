@@ -82,7 +82,7 @@ var (
 	errAnother = errors.New("the file was deleted or replaced")
 )
 
-// wait is the time to wait for another process that writes.
+// wait is the maximum time to wait for another process that writes.
 const wait = 5 * time.Second
 
 // open opens the file. It rebuilds the file if it has another format or is damaged.
@@ -157,7 +157,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	err := x.open(ctx)
 	if err == nil && x.file == made && !x.another.Load() {
 		x.log.Warn("index is damaged; rebuilding it", "path", x.path)
-		_ = x.disconnect() // the file is deleted
+		_ = x.disconnect() // ignore errors, because the file is deleted next
 		if err = remove(x.path); err == nil {
 			err = x.open(ctx)
 		}
@@ -168,7 +168,8 @@ func (x *Index) rebuild(ctx context.Context) error {
 	return err
 }
 
-// prepare creates the tables in an empty file.
+// prepare creates the tables in an empty file. If the file has another format, prepare returns
+// errFormat.
 func (c *conn) prepare(fillBytes int) error {
 	var app, version, tables int
 	err := c.row("SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version",
@@ -251,8 +252,8 @@ func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	return c.within(ctx, "BEGIN", func() error { return do(c) })
 }
 
-// reader opens a connection for reading. If the file is replaced, open connections keep the
-// old file.
+// reader opens a connection for reading. If the file was deleted or replaced, reader returns
+// errAnother; open connections keep the old file.
 func (x *Index) reader(ctx context.Context) (*conn, error) {
 	c, err := connect(ctx, x.db, "query_only = 1", "cache_size = -2000")
 	if err == nil {
@@ -265,13 +266,13 @@ func (x *Index) reader(ctx context.Context) (*conn, error) {
 	switch code := sqlitefile.Code(err); {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // the table is missing
+	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // another file, no file, or no table
 		return nil, errors.Join(errAnother, err)
 	}
 	return nil, err // the error has another cause, or reports damage
 }
 
-// change runs do in a transaction and then stores the state.
+// change runs do in a transaction, and stores the state if do changed it.
 func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -323,18 +324,19 @@ func (x *Index) rest() {
 	}
 }
 
-// damaged reports whether the file must be rebuilt.
+// damaged reports whether err means that the file must be rebuilt.
 func damaged(err error) bool {
 	return errors.Is(err, errFormat) || errors.Is(err, errDamaged) || errors.Is(err, errAnother) || sqlitefile.Code(err) == sqlite3.SQLITE_CORRUPT || sqlitefile.Code(err) == sqlite3.SQLITE_NOTADB
 }
 
-// readOnly reports whether the file or its folder cannot be written.
+// readOnly reports whether err means that the file or its folder cannot be written.
 func readOnly(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
 	return ok || sqlitefile.Code(err) == sqlite3.SQLITE_READONLY || sqlitefile.Code(err) == sqlite3.SQLITE_CANTOPEN || sqlitefile.Code(err) == sqlite3.SQLITE_PERM
 }
 
-// explain adds the operation to an error, and an explanation to an error of SQLite.
+// explain adds the operation to an error. To errAnother and common SQLite errors, it also adds a
+// code and a sentinel error.
 func explain(what string, err error) error {
 	if errors.Is(err, errAnother) {
 		return millrace.Coded("index-damaged", fmt.Errorf("%s: %w: %w", what, millrace.ErrUnavailable, err))

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// fitAgain determines when Fit fits a new model: when one of fitAgain passages has changed.
+	// fitAgain determines when Fit fits a new model: when one in fitAgain passages has changed.
 	fitAgain = 5
 	// fitBatch is the number of passages that get vectors in one transaction.
 	fitBatch = 500
 )
 
-// vectorID returns the key of the vector of a passage by a model.
+// vectorID returns the row ID of the vector that a model assigns to a passage.
 func vectorID(model, passage int64) int64 { return model<<32 | passage }
 
 // Fit learns the latent vectors of words from the passages, or requests the vectors of the passages
 // from the embedder. Searches then also find passages by similarity. Without an embedder, Fit
-// does nothing if less than a fifth of the passages have changed since the last call: new passages
-// have vectors of the old model. The same passages produce the same result. Searches use the
-// previous result until Fit returns. After a crash, the next Fit continues.
+// does nothing if less than a fifth of the passages have changed since the last fit: new passages
+// already have vectors from the existing model. The same passages produce the same result.
+// Searches use the previous result until Fit returns. After a crash, the next Fit continues.
 //
-// progress receives the number of passages; it may be nil. If the index is not complete yet,
-// or the embedder does not respond, Fit returns ErrUnavailable.
+// progress receives the number of finished passages and the total; it may be nil. If the index is
+// not complete yet, or the embedder does not respond, Fit returns ErrUnavailable.
 func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	err := x.fit(ctx, progress)
 	x.rest()
@@ -37,8 +37,8 @@ func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	return nil
 }
 
-// FitNeeded reports whether Fit is worth its cost, which equals that of building the index. It
-// returns true if the index was searched since Open, or has an embedder.
+// FitNeeded reports whether Fit is worth its cost, which is similar to that of building the index.
+// It returns true if the index was searched since Open, or has an embedder.
 func (x *Index) FitNeeded() bool { return x.used.Load() || x.embedder != nil }
 
 func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
@@ -66,8 +66,8 @@ func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	if f.id != 0 && f.name == name && f.id == f.model && name == "" && f.moved*fitAgain < f.passages {
 		return nil
 	}
-	// Continue a model that is not in use yet, or add the vectors of new passages, which the
-	// embedder's model lacks.
+	// Begin a new model, except in two cases: the newest model is not in use yet, or it is the
+	// embedder's, so that only the vectors of new passages are missing.
 	if f.id == 0 || f.name != name || f.id == f.model && name == "" {
 		if err := f.begin(ctx, name); err != nil || f.id == 0 {
 			return err
@@ -98,8 +98,8 @@ func (f *fitting) step(ctx context.Context, do func(w *work) error) error {
 	})
 }
 
-// begin creates a model. Without an embedder it fits the model. If the site is too small
-// for a model, the id is 0.
+// begin creates a model and sets f.id to its id. Without an embedder it fits the model. If the site
+// is too small for a model, f.id is 0.
 func (f *fitting) begin(ctx context.Context, name string) error {
 	f.id, f.after, f.name, f.size = 0, 0, name, 0
 	var data []byte
@@ -125,13 +125,13 @@ func (f *fitting) begin(ctx context.Context, name string) error {
 	})
 }
 
-// indexedText is a passage that needs a vector.
+// indexedText is the text of an indexed passage.
 type indexedText struct {
 	id int64
 	search.Text
 }
 
-// textsAfter reads the passages after an id, in the order of their ids.
+// textsAfter reads the next fitBatch passages after an id, in the order of their ids.
 func (x *Index) textsAfter(c *conn, after int64) (list []indexedText, err error) {
 	var pages []int64
 	var ords []int
@@ -168,7 +168,7 @@ func (f *fitting) next(ctx context.Context, after int64) (list []indexedText, er
 	return list, err
 }
 
-// contents yields the terms of every passage.
+// contents yields the terms of every passage, for search.Fit.
 func (f *fitting) contents(ctx context.Context) iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		x := search.NewIndexer()
@@ -191,8 +191,7 @@ func (f *fitting) contents(ctx context.Context) iter.Seq2[[]string, error] {
 	}
 }
 
-// assignVectors computes the missing vectors of the model. Then it sets the model as the one
-// in use.
+// assignVectors computes the missing vectors of the model. Then searches use the model.
 func (f *fitting) assignVectors(ctx context.Context, progress func(done, total int)) error {
 	var model *search.Model
 	if f.name == "" {
@@ -221,8 +220,8 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 		finished := false
 		err = f.step(ctx, func(w *work) error {
 			if len(list) == 0 {
-				// Repeat if passages were added in the meantime. From then on, new passages get
-				// vectors when they are added.
+				// Repeat if passages were added in the meantime. Once a fitted model is in use,
+				// new passages get their vectors when they are added.
 				some, err := f.textsAfter(w.conn, f.after)
 				if finished = len(some) == 0; finished {
 					w.model = max(w.model, f.id) // another process may have set a newer model
@@ -284,7 +283,7 @@ func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vecto
 	return vectors, nil
 }
 
-// dropOld deletes models that are not in use, with their vectors.
+// dropOld deletes the models that are older than the one in use, with their vectors.
 func (f *fitting) dropOld(ctx context.Context) error {
 	for more := true; more; {
 		err := f.step(ctx, func(w *work) error {

@@ -47,9 +47,9 @@ type Index struct {
 	closed  bool
 	writer  *conn
 	writing chan struct{} // contains a value while writer is in use
-	idle    chan *conn    // connections for reading
-	opened  atomic.Int32  // number of connections for reading
-	another atomic.Bool   // a search could not open the file, or has opened another one
+	idle    chan *conn    // unused connections for reading
+	opened  atomic.Int32  // number of open connections for reading
+	another atomic.Bool   // a search found that the file was deleted or replaced
 	broken  atomic.Bool   // the file is damaged or not open
 	used    atomic.Bool   // Search was called
 

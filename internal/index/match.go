@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// expression returns the FTS5 expression of m, or "" if m has no words. Terms consist of
-// letters and digits, so expression only quotes them.
+// expression returns the FTS5 expression for the phrases of m, or "" if m.All is empty. Terms
+// consist of letters, digits and marks, so quoting them is enough.
 func expression(m search.Match) string {
 	var b strings.Builder
 	for i, group := range m.All {
@@ -143,7 +143,7 @@ func (x *searching) Details(ids []int64, f func(d search.Detail) error) error {
 func list[T any](values []T) string {
 	b, err := json.Marshal(values)
 	if err != nil || values == nil {
-		return "[]" // not reached: numbers and strings can be encoded
+		return "[]" // values is nil; numbers and strings can always be encoded
 	}
 	return string(b)
 }

@@ -25,7 +25,7 @@ const (
 	fillMerge    = 16
 )
 
-// tune disables automatic merging.
+// tune disables automatic merging, and sets the size of FTS5's buffer for words.
 func (c *conn) tune(fillBytes int) error {
 	return errors.Join(c.set("automerge", 0), c.set("crisismerge", 1999), c.set("hashsize", fillBytes))
 }
@@ -37,7 +37,7 @@ func (c *conn) tune(fillBytes int) error {
 // because FTS5 moves smaller segments down again. before is the id of the next passage when the
 // transaction began.
 func (w *work) raise(before int64) error {
-	const from, to = 4, 7 // first and last transaction after which it merges
+	const from, to = 4, 7 // first and last transaction after which raise merges
 	if n := w.next / indexPassages; n == before/indexPassages || n < from || n > to {
 		return nil
 	}
@@ -59,7 +59,8 @@ func (w *work) limitSegments() error {
 }
 
 // mergeWords merges up to the given number of pages, if there are four segments of similar
-// size. A negative number merges all segments into one. more reports whether work remains.
+// size. With a negative number, it merges all segments into one, up to the absolute number of pages
+// in a call. more reports whether work may remain.
 func (c *conn) mergeWords(pages int) (more bool, err error) {
 	var before, after int
 	if err := c.row("SELECT total_changes()", nil, &before); err != nil {

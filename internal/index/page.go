@@ -100,7 +100,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	return err
 }
 
-// passagesOf returns the passages of a page, by their ids in the page.
+// passagesOf returns the passages of a page, keyed by their ids in the page.
 func (w *work) passagesOf(page int64) (map[string]storedPassage, error) {
 	all := make(map[string]storedPassage)
 	if page == 0 {
@@ -144,7 +144,7 @@ func (u *update) removeBetween(w *work, after, before string) error {
 	return err
 }
 
-// hashOf returns a hash of all stored data of a passage.
+// hashOf returns a hash of the searchable text, the language and the type of a passage.
 func hashOf(t search.Text, kind string) int64 {
 	h := sha256.New()
 	var size [4]byte
@@ -214,7 +214,8 @@ func (u *update) drop(w *work, page int64, passages map[string]storedPassage) er
 	return nil
 }
 
-// adjust adds n and length to the number of passages and to their total length.
+// adjust adds n to the number of passages and length to their total length. It counts one change
+// in w.moved.
 func (w *work) adjust(n, length int64) {
 	w.passages += n
 	w.length += length

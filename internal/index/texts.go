@@ -89,7 +89,7 @@ func number(b *[]byte) (int, error) {
 	return int(n), nil
 }
 
-// part decodes the part with a passage.
+// part decodes the part of t that contains passage ord, unless it is already decoded.
 func (x *Index) part(c *conn, t *texts, ord int) error {
 	if ord >= t.first && ord < t.end {
 		return nil

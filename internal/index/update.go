@@ -27,8 +27,8 @@ const last = "\xff"
 
 // Update brings the index up to date with a view. It does nothing if the index is as new or newer.
 // Searches continue during the update. After a crash, the next Update continues. progress receives
-// the number of pages; it may be nil. If another process keeps the file locked, or the disk is
-// full, Update returns ErrUnavailable.
+// the number of finished pages and the total; it may be nil. If another process keeps the file
+// locked, or the disk is full, Update returns ErrUnavailable.
 func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done, total int)) error {
 	select {
 	case x.updating <- struct{}{}:
@@ -65,7 +65,7 @@ type update struct {
 	view     millrace.View
 	site     millrace.Site
 	progress func(done, total int)
-	turn     int64 // turn of the index that this update has last seen
+	turn     int64 // state.turn as this update last read or wrote it
 	entries  *search.Indexer
 	counts   map[string]int // change in the number of passages of each term, in this transaction
 	taken    int            // number of indexed pages
@@ -130,8 +130,8 @@ func (u *update) step(ctx context.Context, do func(w *work) error) error {
 	return err
 }
 
-// sweep compares the index with the pages of the view in the order of their URLs. It starts where
-// the previous sweep ended.
+// sweep compares the index with the pages of the view in the order of their URLs. It continues a
+// sweep that was interrupted.
 func (u *update) sweep(ctx context.Context, s state) error {
 	pages := u.changes(ctx, "", s.after)
 	if s.stage == filling {
@@ -148,8 +148,8 @@ func (u *update) sweep(ctx context.Context, s state) error {
 		})
 	}
 	err := u.step(ctx, func(w *work) error {
-		// The stage following replays the changes since this cursor, including those during the
-		// sweep.
+		// Save the cursor. The stage "following" later replays all changes since this cursor,
+		// including changes made during the sweep.
 		if w.after == "" || w.epoch == u.site.Epoch && w.seq > int64(u.site.Seq) {
 			w.moveTo(&u.site)
 		}
@@ -187,7 +187,8 @@ func (u *update) follow(ctx context.Context, s state) error {
 }
 
 // changes yields the changes of the view since a cursor. Without a cursor it yields all
-// pages after the URL after. It reads a page only if its version differs from the index.
+// pages after the URL after. The items contain no pages; take reads a page only if its version
+// differs from the indexed one.
 func (u *update) changes(ctx context.Context, since millrace.Cursor, after string) iter.Seq2[*item, error] {
 	return func(yield func(*item, error) bool) {
 		for c, err := range u.view.Changes(ctx, since) {
@@ -250,7 +251,8 @@ func (u *update) write(ctx context.Context, items iter.Seq2[*item, error], finis
 	return nil
 }
 
-// count counts the passages of each term after all passages are added.
+// count counts the passages of each term after all passages are added. Each call first merges
+// segments while there are any to merge, and then counts the next indexTerms terms.
 func (w *work) count() error {
 	if w.after == "" {
 		if more, err := w.mergeWords(-fillPages); err != nil || more {

@@ -27,8 +27,8 @@ type question struct {
 	err    error
 }
 
-// ask embeds a question. The caller must call it before it takes a connection, because the
-// embedder may be slow.
+// ask embeds a question. Callers must call ask before they take a connection, because the embedder
+// may be slow.
 func (x *Index) ask(ctx context.Context, text string) (q question) {
 	e := x.embedder
 	if e == nil || search.Parse(text).Empty() {
@@ -68,8 +68,8 @@ func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	return last.model, nil
 }
 
-// fold adds the vector of a new passage, computed by the fitted model in use. Fit adds the vectors of
-// an embedder's model.
+// fold adds the vector of a new passage, if a fitted model is in use. For an embedder's model, the
+// next Fit adds the vector.
 func (w *work) fold(x *search.Indexer, id int64, t search.Text) error {
 	if w.model == 0 {
 		return nil
