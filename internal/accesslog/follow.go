@@ -62,9 +62,9 @@ type Follower struct {
 	at      position
 	started bool // the position is loaded
 	dirty   bool // some lines before the position may not be stored yet
-	skip    bool // the rest of a line that is too long is skipped
-	moved   bool // the log is now another file
-	missing bool // the absence of the log was logged
+	skip    bool // the rest of the current line must be skipped
+	moved   bool // the path of the log named another file after the last read
+	missing bool // the follower has logged that the log does not exist
 	unknown int64
 }
 

@@ -61,7 +61,7 @@ type caddyRequest struct {
 type jsonParser struct {
 	line    jsonLine
 	request caddyRequest
-	text    []byte // texts of the line
+	text    []byte // unquoted strings of the line
 }
 
 var lax = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Line is one request in a log. Its byte slices are valid until the next line.
+// Line is one request in a log. Its byte slices are valid until the next line is read.
 type Line struct {
-	Address  []byte // of the client; may be a host name
+	Address  []byte // address or host name of the client
 	Host     []byte // name of the site, or nil if unknown
 	Method   []byte // If nil, the request was malformed.
 	Target   []byte // path and query. If nil, the request was malformed.
-	Agent    []byte // User-Agent. If nil, none, or not in the log.
+	Agent    []byte // User-Agent, or nil if it is absent or not logged
 	Time     time.Time
 	Status   int
 	Bytes    int64         // bytes of the body on the wire
@@ -146,8 +146,9 @@ func origin(target []byte) []byte {
 	return target
 }
 
-// took sets the duration from the fields after the user agent. It uses the longest decimal number
-// with the digits of nginx or Caddy, such as 0.123, or a single integer in the configured unit.
+// took sets the duration from the fields after the user agent. It uses the largest decimal number
+// with three or six digits after the point, such as 0.123. If there is none, it uses a single
+// integer in the configured unit.
 func (p *Parser) took(b []byte, l *Line) {
 	var integers int
 	var last int64

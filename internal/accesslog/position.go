@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// beforeSize is the number of bytes before a position that identify a log: some lines with their
-// times.
+// beforeSize is the number of bytes before a position that are hashed to recognize a log. They
+// contain several lines with timestamps.
 const beforeSize = 1024
 
 // before returns a hash of the bytes before an offset, or "" at the beginning or if the bytes are

@@ -4,6 +4,6 @@
 //     that no request waits. It drops and counts events that it cannot store.
 //   - [Sum] compares the bytes of the responses with the HTML of the same pages. [Saved] defines
 //     the comparison.
-//   - [FindUnusual] finds unusual traffic, with the flag that limits it.
+//   - [FindUnusual] finds unusual traffic, and names the flag that limits it.
 //   - An [Exporter] sends the events to another analytics service.
 package analytics

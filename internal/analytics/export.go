@@ -16,9 +16,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// ExporterOptions configure an [Exporter]. The zero value works, except for a webhook.
+// ExporterOptions configure an [Exporter]. The zero value works, except that a webhook needs
+// Secrets.
 type ExporterOptions struct {
-	// Name is the name of the exporter in its Lag. If empty, the name is the text of the target.
+	// Name is the value of Lag.Exporter. If empty, the exporter uses Target.String.
 	Name string
 	// Base is the base URL of the site, for receivers that identify pages by URL.
 	Base string
@@ -27,12 +28,12 @@ type ExporterOptions struct {
 	// UserAgent is the User-Agent for Umami and Plausible, which drop requests of
 	// programs that look like bots. If empty, [NeutralName].
 	UserAgent string
-	Every     time.Duration // between two polls for events. If zero, 5 s.
+	Every     time.Duration // interval between two polls for events. If zero, 5 s.
 	// Leases allow only one process to export. If nil, no other process may use the store.
 	Leases store.Leases
 
 	Now    func() time.Time // clock. If nil, time.Now.
-	Logger *slog.Logger     // logs failures, and their end. If nil, nothing is logged.
+	Logger *slog.Logger     // logs failures and recoveries. If nil, nothing is logged.
 }
 
 const (
@@ -47,8 +48,8 @@ const (
 const NeutralName = "Mozilla/5.0 (Linux) millrace"
 
 // Exporter sends the events of a site to one receiver in the background, in order and at least
-// once. The store keeps the exporter's position. While the receiver is down, the backlog grows. Events
-// that the store deletes meanwhile are lost and counted.
+// once. The store keeps the exporter's position. While the receiver is down, the backlog grows.
+// Events that the store deletes meanwhile are lost and counted.
 type Exporter struct {
 	usage    store.Usage
 	position state.JSON[*exportPosition]
@@ -58,8 +59,8 @@ type Exporter struct {
 	post     post
 	o        ExporterOptions
 
-	at    uint64          // number of the last event that the receiver has
-	done  map[uint64]bool // later events that the receiver already has
+	at    uint64          // number of the last event before the first one that is not done
+	done  map[uint64]bool // later events that are done: received or dropped
 	begun bool            // at is set
 
 	failures map[uint64]int // how often each event failed while others were accepted
@@ -70,10 +71,11 @@ type Exporter struct {
 
 // exportPosition is the stored position of an exporter.
 type exportPosition struct {
-	Number uint64 `json:"number"` // of the last event that the receiver has
+	Number uint64 `json:"number"` // number of the last event that was received or dropped
 }
 
-// positionOf returns the stored position of an exporter, which is nil before its first event.
+// positionOf returns the stored position of an exporter. Its value is nil until the exporter has
+// begun.
 func positionOf(st store.State, site, name string) state.JSON[*exportPosition] {
 	return state.JSON[*exportPosition]{State: st, Namespace: site, Key: "export to " + name}
 }
@@ -153,7 +155,8 @@ func (e *Exporter) note(change func(*Lag)) {
 // errGone is the error for a receiver that responds with 410.
 var errGone = errors.New("receiver responded with 410 Gone; no events are sent until the next start")
 
-// Run exports events until the context ends, or the receiver responds with 410.
+// Run exports events until the context ends. If a webhook responds with 410, Run waits for the end
+// of the context without sending any more events.
 func (e *Exporter) Run(ctx context.Context) {
 	lease.Keep(ctx, e.o.Leases, "export "+e.site+" to "+e.target.Name(), e.o.Logger, e.export)
 }
@@ -189,7 +192,7 @@ func (e *Exporter) export(ctx context.Context) {
 		}
 		wait := fetch.Backoff(err, fails, time.Second, longestWait)
 		fails++
-		if now := e.o.Now(); logged.IsZero() || now.Sub(logged).Abs() >= warnInterval { // log a lasting failure once an interval
+		if now := e.o.Now(); logged.IsZero() || now.Sub(logged).Abs() >= warnInterval { // log a lasting failure once per interval
 			logged = now
 			e.o.Logger.WarnContext(ctx, "event export failed; retrying", "receiver", e.target.String(), "err", err, "retry_in", wait.Round(time.Millisecond))
 		}

@@ -19,7 +19,7 @@ const (
 
 type ga4Message struct {
 	Client    string     `json:"client_id"`
-	Timestamp int64      `json:"timestamp_micros"` // of the last event; some reports use only this
+	Timestamp int64      `json:"timestamp_micros"` // time of the last event; some reports use only this time
 	Consent   ga4Consent `json:"consent"`
 	Events    []ga4Event `json:"events"`
 }
@@ -36,7 +36,7 @@ type ga4Event struct {
 	Params    map[string]any `json:"params"` // at most 25, with names of at most 40 characters
 }
 
-// ga4 posts to /mp/collect by the Measurement Protocol of Google Analytics 4. The response
+// ga4 posts to /mp/collect with the Measurement Protocol of Google Analytics 4. The response
 // does not report whether the events were valid.
 // https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
 func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error) {

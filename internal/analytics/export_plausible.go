@@ -8,13 +8,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-const plausibleURL = 2000 // maximum bytes of a URL
+const plausibleURL = 2000 // maximum size of a URL in bytes
 
 type plausibleMessage struct {
 	Name        string            `json:"name"`
 	Domain      string            `json:"domain"`
 	URL         string            `json:"url"`
-	Interactive bool              `json:"interactive"` // false: not a visit of a person
+	Interactive bool              `json:"interactive"` // always false: the event is not a visit of a person
 	Props       map[string]string `json:"props"`
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// post posts a group of events once. If the receiver accepts but does not count it, ignored is
-// the reason. Errors wrap a [*fetch.StatusError] if a response arrived.
+// post posts a group of events once. If the receiver accepts the group but does not count it,
+// ignored is the reason. Errors wrap a [*fetch.StatusError] if a response arrived.
 type post func(ctx context.Context, group []store.Event) (ignored string, err error)
 
 // newPost returns the post function of a target.
@@ -47,7 +47,7 @@ type provider struct {
 	site   string
 }
 
-// send posts a body once and returns the header of a 2xx response.
+// send posts a body once, and returns the header and the body of a 2xx response.
 func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *receiver) group(events []store.Event) (out [][]store.Event) {
 	return out
 }
 
-// properties returns the properties of an event, with the names of OpenFeeder 1.0, section 12,
-// where they are defined there.
+// properties returns the properties of an event. Their names are those of OpenFeeder 1.0, section
+// 12, as far as that section defines them.
 func properties(e *store.Event) map[string]any {
 	p := map[string]any{
 		"bot_name": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": e.Status,

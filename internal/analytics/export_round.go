@@ -106,8 +106,8 @@ func (e *Exporter) begin(ctx context.Context) error {
 	return nil
 }
 
-// window returns the next events and the number of the last event that it covers. head is the
-// newest number.
+// window returns the next events. end is the number of the last event that the window covers, and
+// head is the number of the newest event in the store.
 func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Event, end uint64, err error) {
 	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), maxAhead)}
 	if e.kind.maxAge > 0 {
@@ -132,8 +132,8 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 }
 
 const (
-	maxRefused  = 8    // refused requests of a round in which none is accepted
-	maxFailures = 10   // failures of one event while others are accepted
+	maxRefused  = 8    // maximum number of refused requests in a round in which none is accepted
+	maxFailures = 10   // number of failures with status 500 after which an event is dropped
 	maxAhead    = 4096 // maximum number of events exported after one that has failed
 )
 
@@ -143,9 +143,10 @@ var refusals = map[int]bool{
 	http.StatusUnsupportedMediaType: true, http.StatusUnprocessableEntity: true, http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
-// deliver posts groups one by one, as long as the receiver accepts any. It splits a refused group
-// into halves and posts them again. It drops a refused single event, and an event that fails
-// maxFailures times, but only if the receiver accepts others.
+// deliver posts groups one by one. If the receiver has accepted none, deliver stops after
+// maxRefused requests. It splits a refused group into halves and posts them again. It drops a
+// refused single event, and an event that fails maxFailures times, but only if the receiver accepts
+// others.
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	taken, tries := 0, 0
 	var last error
@@ -181,8 +182,8 @@ func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	return e.giveUp(ctx, taken, failed, last)
 }
 
-// giveUp drops the events that failed too often. It returns the last error if other events must be
-// posted again.
+// giveUp drops the events that failed too often. If other events must be posted again, or the
+// receiver accepted none, it returns last.
 func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int, last error) error {
 	if taken == 0 {
 		return last

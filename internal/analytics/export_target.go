@@ -25,10 +25,10 @@ const (
 
 // receiver describes a kind of receiver.
 type receiver struct {
-	endpoint string   // path of its API. If empty, the path of the target.
+	endpoint string   // path of the API. If empty, the exporter uses the path of the target.
 	params   []string // required parameters in the query of a target
 	secret   []string // the confidential parameters, which may change
-	window   int      // events per read
+	window   int      // maximum number of events per read
 	together int      // maximum number of events per request
 	byBot    bool     // one request per bot
 	// maxAge is the maximum age of an event, for receivers that date events by their arrival. If

@@ -24,8 +24,8 @@ type umamiPayload struct {
 	Hostname  string         `json:"hostname"`
 	URL       string         `json:"url"`
 	Name      string         `json:"name"`         // an event with a name is not a page view
-	ID        string         `json:"id,omitempty"` // of the session: one visitor per bot
-	Timestamp int64          `json:"timestamp"`    // in seconds
+	ID        string         `json:"id,omitempty"` // ID of the session: one visitor per bot
+	Timestamp int64          `json:"timestamp"`    // Unix seconds
 	Data      map[string]any `json:"data"`
 }
 

@@ -12,7 +12,7 @@ import (
 // hookMessage is one message. The same events always produce the same message.
 type hookMessage struct {
 	Type      string    `json:"type"`
-	Timestamp time.Time `json:"timestamp"` // of the last event
+	Timestamp time.Time `json:"timestamp"` // time of the last event
 	Data      struct {
 		Site   string           `json:"site"`
 		Events []map[string]any `json:"events"`

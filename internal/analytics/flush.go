@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	atOnce    = 4096 // events in one transaction of the store
+	atOnce    = 4096 // maximum number of events in one transaction of the store
 	firstWait = time.Second
 	maxWait   = time.Minute
-	lastCall  = 10 * time.Second // time limit to store the rest when Run ends
+	lastCall  = 10 * time.Second // time limit for storing the pending events when Run ends
 	tidyFirst = time.Minute
 	tidyEvery = time.Hour
 	// maxClockStep is the maximum change of the clock after which Tidy still deletes events.
 	maxClockStep = 10 * time.Minute
 )
 
-// Run stores events until the context ends, and then stores the rest. While the store fails,
-// it retries with growing pauses. It also tidies the store. Run can be called again after it has
-// returned.
+// Run stores events until the context ends, and then stores the pending events. While the store
+// fails, Run retries with growing pauses. It also tidies the store. Run can be called again after
+// it has returned.
 func (r *Recorder) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -145,7 +145,7 @@ func isFullPage(e *store.Event) bool {
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
 }
 
-// hashed returns a keyed hash of a query with a prefix. Equal queries have equal hashes.
+// hashed returns a keyed hash of a query, with the prefix "#". Equal queries have equal hashes.
 func hashed(key []byte, query string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(query))

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	maxHTMLSizes = 16384           // pages in the cache
+	maxHTMLSizes = 16384           // number of pages at which the cache is cleared
 	htmlSizesTTL = 5 * time.Minute // a page may change
 	askedAtOnce  = 512
 )
@@ -20,8 +20,8 @@ const (
 type htmlSizeCache struct {
 	seed  maphash.Seed
 	known map[uint64]millrace.HTMLSize
-	since time.Time // time of the oldest entry
-	keys  []uint64  // hashes of the events being filled
+	since time.Time // time at which the cache was last cleared
+	keys  []uint64  // hashes of the paths of the events being filled
 }
 
 func (c *htmlSizeCache) init() {
@@ -39,7 +39,7 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 		some := pages[:min(len(pages), askedAtOnce)]
 		pages = pages[len(some):]
 		var missing []string
-		var keys []uint64 // keys of the query
+		var keys []uint64 // keys of the missing paths
 		c.keys = c.keys[:0]
 		for _, e := range some {
 			key := maphash.String(c.seed, e.Path)
@@ -74,8 +74,8 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 	return err
 }
 
-// setHTMLSize sets the HTML size of an event. A client without compression would also get
-// uncompressed HTML.
+// setHTMLSize sets the HTML size of an event. If e.Received is negative, the client does not accept
+// compression and would receive uncompressed HTML.
 func setHTMLSize(e *store.Event, w millrace.HTMLSize) {
 	if w.Bytes == 0 {
 		return

@@ -7,7 +7,8 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Pages holds the average figures of a site's pages. They replace missing figures of a page.
+// Pages holds the number of a site's pages and their mean HTML size, which replaces the unknown
+// size of a page.
 type Pages struct {
 	Count int64        `json:"pages"`
 	HTML  savings.HTML `json:"html"` // mean size of a page
@@ -15,16 +16,16 @@ type Pages struct {
 
 // Measured is the input of [Measure]. A site of a store implements it.
 type Measured interface {
-	// MeanHTMLSize returns the mean of the known HTML sizes, and the number of
-	// pages with one.
+	// MeanHTMLSize returns the mean of the known HTML sizes, and the number of pages whose HTML
+	// size is known.
 	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 }
 
 // textSample is the number of pages whose text Measure reads.
 const textSample = 200
 
-// Measure computes the average figures of a site's pages. v is a view of them. Callers should
-// cache the result, because Measure scans every page.
+// Measure computes the Pages of a site. v is a view of the site. Callers should cache the result,
+// because Measure scans every page.
 func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coefficients) (Pages, error) {
 	mean, n, err := site.MeanHTMLSize(ctx)
 	if err != nil {

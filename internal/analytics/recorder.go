@@ -22,7 +22,7 @@ type HTMLSizes interface {
 type Options struct {
 	// HTMLSizes returns the HTML sizes of pages. If nil, the sizes of events stay unchanged.
 	HTMLSizes HTMLSizes
-	// QueryKey replaces queries with keyed hashes, see [QueryKey]. nil = events keep
+	// QueryKey is the key of the hashes that replace queries; see [QueryKey]. If nil, events keep
 	// the query.
 	QueryKey []byte
 	// Keep is how long events are stored. If zero, 30 days.
@@ -50,7 +50,7 @@ type Recorder struct {
 	usage store.Usage
 	site  string
 	o     Options
-	batch int           // pending events that trigger a batch
+	batch int           // number of pending events that triggers a batch
 	wake  chan struct{} // a batch is pending
 
 	mu       sync.Mutex
@@ -146,10 +146,11 @@ func New(usage store.Usage, site string, o *Options) *Recorder {
 	return r
 }
 
-// Record records one response. It never waits for the store. It copies Path, Query
-// and Intent; other texts must be short and have few different values. The store assigns the
-// number. Record fills in HTML and Received of a page if they are not set. HTML below 0 marks a
-// continuation of a page, which counts with its first part.
+// Record records one response. It never waits for the store. It copies Path, Query and Intent;
+// other texts must be short and have few different values. The store assigns the number. HTML and
+// Received of a page are filled in later if they are not set. HTML below 0 marks a continuation of
+// a page, which counts with its first part. Received below 0 marks a client that does not accept
+// compression.
 func (r *Recorder) Record(e store.Event) {
 	path, query, intent := cut(e.Path), cut(e.Query), cut(e.Intent)
 	r.mu.Lock()
@@ -197,7 +198,8 @@ func (r *Recorder) Dropped() uint64 {
 	return r.dropped
 }
 
-// Waiting returns the number of pending events.
+// Waiting returns the number of events in the buffer. It does not count events that Flush has taken
+// from the buffer and could not store yet.
 func (r *Recorder) Waiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

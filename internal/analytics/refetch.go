@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// refetches finds bots that fetch unchanged responses repeatedly.
+// refetches finds bots that fetch unchanged documents repeatedly.
 func refetches(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	type subject struct {
 		who
@@ -18,7 +18,7 @@ func refetches(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	type state struct {
 		size       int64 // size of each response; -1 = the size has changed
 		asked      int64 // number of whole responses
-		bytes      int64 // bytes sent for one response
+		bytes      int64 // bytes sent for the last response
 		unmodified bool  // a conditional request got a 304
 		first      time.Time
 		last       time.Time

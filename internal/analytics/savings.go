@@ -15,20 +15,20 @@ import (
 // Saved compares the bytes of responses to machines with the HTML of the same
 // pages.
 //
-// The baseline is a machine that fetches the HTML of the same pages, each time that
-// it fetched a page by a protocol. Spent counts every byte sent by the protocol,
-// with lists, searches and refusals. Instead counts:
+// The baseline is a machine that fetches the HTML of a page each time that the real machine fetched
+// the page by a protocol. Spent counts every byte sent by the protocol, with lists, searches and
+// refusals. Instead counts:
 //
 //   - for each response with a whole page, or a 304 of one, the page as HTML:
 //     measured if the page was extracted from HTML, else an estimate from other pages
 //     or from its text;
-//   - for collections of whole pages, such as those of SCP, an estimate: as many HTML pages
-//     as their bytes can hold. Each page of the site counts once a day.
+//   - for collections of whole pages, such as those of SCP, an estimate: as many HTML pages as the
+//     bytes of the collections can hold. Each page of the site counts once a day.
 //
-// Lists, feeds, deltas of summaries, searches, robots.txt and pages in parts count
-// nothing in Instead. ZeroFetch counts the requests that a list made unnecessary. HTML that
-// machines fetch counts in both Spent and Instead, so only a 304 saves something. Other files of
-// the site are excluded.
+// Instead does not count lists, feeds, deltas of summaries, searches, robots.txt, and pages sent in
+// parts. ZeroFetch counts the requests that a list made unnecessary. HTML that machines
+// fetch counts in both Spent and Instead, so only a 304 saves something. Other files of the site
+// are excluded.
 //
 // Tokens are estimated from the uncompressed bytes of pages, collections and search results. Lists
 // have none, because programs read them, not models.
@@ -41,25 +41,25 @@ type Saved struct {
 
 	Answered        int64    `json:"answered"`                    // requests that were answered with content or a 304
 	NotModified     int64    `json:"not_modified"`                // requests that a 304 answered
-	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // share of not_modified in answered; absent if there are none
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // not_modified divided by answered; absent if answered is 0
 
 	Bytes  savings.Figure `json:"bytes"`       // bytes of bodies, as sent
 	Lists  int64          `json:"lists_bytes"` // bytes of lists and discovery documents
 	Tokens savings.Figure `json:"tokens"`      // tokens of the content
 	KWh    savings.Figure `json:"kwh"`         // energy of the transfer in kWh
 
-	ZeroFetch ZeroFetch `json:"zero_fetch"` // pages that bots did not have to request, because a list had not changed for them
+	ZeroFetch ZeroFetch `json:"zero_fetch"` // pages that bots did not have to request, because a list showed that they had not changed
 }
 
 // ZeroFetch estimates the requests that lists made unnecessary. It counts each page in the lists
-// that a machine fetched in a day, minus the pages that the machine fetched that day by the protocol
-// of the list or as HTML. It is never below 0 and not part of the other figures. It is an upper
-// bound, because it also counts machines that read a list for the first time.
+// that a machine fetched in a day, minus the pages that the machine fetched that day by the
+// protocol of the list or as HTML. It is never below 0 and not part of the other figures. It is an
+// upper bound, because it also counts machines that read a list for the first time.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
 	Bytes  float64       `json:"bytes"`  // bytes that their HTML would have taken
 	Tokens float64       `json:"tokens"` // tokens that their HTML would have taken
-	KWh    float64       `json:"kwh"`    // energy that their HTML would have taken in kWh
+	KWh    float64       `json:"kwh"`    // energy in kWh that their HTML would have taken
 	Basis  savings.Basis `json:"basis"`  // always "estimate"
 }
 

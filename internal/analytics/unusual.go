@@ -43,9 +43,9 @@ type Unusual struct {
 
 // Thresholds.
 const (
-	minRefetches     = 10      // whole responses with the same content
-	maxPaths         = 50_000  // paths counted separately
-	maxEvents        = 200_000 // events read, the newest
+	minRefetches     = 10      // minimum number of whole responses with the same content
+	maxPaths         = 50_000  // maximum number of paths to count
+	maxEvents        = 200_000 // maximum number of events to read, the newest ones
 	minBurstPages    = 100     // minimum number of pages in an hour
 	minForged        = 10
 	minMissing       = 50 // minimum number of requests for missing paths
@@ -114,7 +114,8 @@ func of[K comparable, V any](m map[K]*V, k K) *V {
 	return v
 }
 
-// finish returns the findings above the thresholds, with their sentences.
+// finish sets the pattern of each finding and calls say, which sets its sentences. It returns the
+// findings for which say returns true, because they exceed the thresholds.
 func finish[K comparable](m map[K]*Unusual, p Pattern, say func(K, *Unusual) bool) (out []Unusual) {
 	for k, u := range m {
 		if u.Pattern = p; say(k, u) {
@@ -136,7 +137,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	}
 	var (
 		now     = map[who]*hour{}    // the hour being read
-		busiest = map[who]*Unusual{} // the hour with the most requests
+		busiest = map[who]*Unusual{} // the hour with the most requests for pages
 		forged  = map[string]*Unusual{}
 		gone    = map[string]*absence{}
 		turned  = map[string]int64{} // refused requests of forged bots

@@ -33,7 +33,7 @@ type Log struct {
 	Others   int64               `json:"others"`             // requests of people, and of machines that do not identify themselves
 	NoAgent  int64               `json:"no_agent"`           // requests without a user agent, which are included in "others"
 	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
-	Timed    bool                `json:"timed"`              // the logs have durations
+	Timed    bool                `json:"timed"`              // the logs contain durations
 
 	First         time.Time `json:"first,omitzero"`  // first request of a machine
 	Last          time.Time `json:"last,omitzero"`   // last request of a machine
@@ -41,9 +41,9 @@ type Log struct {
 	Total         Traffic   `json:"traffic"`         // sum of the machines
 	TopPages      []TopPage `json:"top_pages"`       // the pages with the most requests
 	TopOther      []TopPage `json:"top_other"`       // the user agents of unknown bots with the most requests
-	MaxCountError int64     `json:"max_count_error"` // maximum error of a count in the top lists, which may be too low
+	MaxCountError int64     `json:"max_count_error"` // maximum number by which a count in the top lists is too low
 
-	Documents *Documents `json:"documents,omitempty"` // the same visits by documents; absent without pages
+	Documents *Documents `json:"documents,omitempty"` // comparison with Markdown documents of the same pages; absent if no page was sent
 }
 
 // Machine is the traffic of one bot.
@@ -57,7 +57,7 @@ type Machine struct {
 	Last     time.Time         `json:"last"`              // last request
 	Traffic
 
-	seed uint64 // distinguishes its requests in repeats
+	seed uint64 // distinguishes the machine's requests in repeats
 }
 
 // Traffic sums requests.
@@ -65,8 +65,8 @@ type Traffic struct {
 	Requests           int64   `json:"requests"`             // number of requests
 	Pages              int64   `json:"pages"`                // requests for pages that were sent with status 200
 	NotModified        int64   `json:"not_modified"`         // requests that a 304 answered
-	Unchanged          int64   `json:"unchanged"`            // probably unchanged: the same bot got the same status and size from the same URL before
-	Sent               int64   `json:"sent"`                 // requests with status 200, including Unchanged
+	Unchanged          int64   `json:"unchanged"`            // responses that were probably unchanged, because the same bot got the same status and size from the same URL before
+	Sent               int64   `json:"sent"`                 // GET requests with status 200 and a body, including Unchanged
 	Bytes              int64   `json:"bytes"`                // bytes of bodies, as sent
 	UnchangedBytes     int64   `json:"unchanged_bytes"`      // bytes of Unchanged
 	PageBytes          int64   `json:"page_bytes"`           // bytes of Pages
@@ -104,7 +104,7 @@ type logReport struct {
 
 	machines map[machineKey]*Machine
 	sums     map[sumKey]*store.Counts
-	period   func(time.Time) time.Time // returns the start of the period of a time
+	period   func(time.Time) time.Time // returns the start of the period that contains a time
 	coarser  []func(time.Time) time.Time
 }
 
@@ -275,7 +275,7 @@ func addCounts(c, d *store.Counts) {
 	c.Events, c.Cached, c.Results, c.Bytes, c.Took = c.Events+d.Events, c.Cached+d.Cached, c.Results+d.Results, c.Bytes+d.Bytes, c.Took+d.Took
 }
 
-// ordered yields the sums in the order of a store.
+// ordered yields the sums in the order in which a store yields sums.
 func (r *logReport) ordered() iter.Seq2[store.Sum, error] {
 	return func(yield func(store.Sum, error) bool) {
 		sums := make([]store.Sum, 0, len(r.sums))

@@ -49,8 +49,9 @@ const (
 	HTMLPerDocumentGzip = 5.8 // both compressed by gzip -6
 )
 
-// documents returns the comparison for the pages in t. If s is nil, the comparison is an estimate
-// from other sites. It uses the ratio of compressed sizes, because it is lower.
+// documents returns the comparison for the pages in t, or nil if t has none. If s is nil or empty,
+// the comparison is an estimate from other sites. For bytes on the wire, it then uses the ratio of
+// compressed sizes, because this ratio is lower.
 func documents(t *Traffic, s *Sample, c savings.Coefficients) *Documents {
 	if t.PageBytes == 0 {
 		return nil
@@ -89,7 +90,7 @@ const (
 )
 
 // measure fetches the most requested pages of the site and compares their HTML with their
-// documents. The client obeys robots.txt. r must have a report on one log.
+// documents. The client must obey robots.txt. out must be the result of r.report.
 func (r *logReport) measure(ctx context.Context, client *http.Client, out *Report) error {
 	log := out.Served[0].Log
 	s := new(Sample)

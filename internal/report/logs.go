@@ -20,7 +20,7 @@ import (
 type LogOptions struct {
 	Files        []string      // names of the logs; "-" = Stdin
 	Stdin        io.Reader     // If nil, no file is "-".
-	Unit         time.Duration // unit of the number at the end of each line. If zero, it is ignored.
+	Unit         time.Duration // unit of the integer at the end of each line. If zero, the integer is ignored.
 	Site         string        // base URL of the site; requests to other hosts are skipped. If empty, all sites.
 	Since        time.Time     // earlier requests are skipped; zero = none
 	Bots         *bots.Table
@@ -33,7 +33,7 @@ type LogOptions struct {
 
 // Logs reports the traffic in the access logs of web servers. If a file is damaged or missing but
 // others contain requests, the report lists the file. If no file contains a request, Logs returns
-// ErrInvalid with the code no-requests.
+// the errors of the files, or ErrInvalid with the code no-requests if all files could be read.
 func Logs(ctx context.Context, o *LogOptions) (*Report, error) {
 	r := newLogReport(o)
 	s := &accesslog.Scanner{Parser: accesslog.Parser{Unit: o.Unit}}

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	Store        string    // name of the store
 	Label        string    // only mirrored sites with this label, and no published sites. If empty, all.
-	Since        time.Time // first day of the requests of machines
+	Since        time.Time // start of the report on machine requests; earlier requests are left out
 	Coefficients savings.Coefficients
 	Logger       *slog.Logger // logs read errors
 }
@@ -147,8 +147,8 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 // maxPulled is the maximum number of mirrored sites in a text.
 const maxPulled = 50
 
-// most returns the sites of the text. If there are too many, these are the ones that have sent the
-// most bytes.
+// most returns the sites to list in a text. If there are too many, these are the sites from which
+// the most bytes were received.
 func (r *Report) most() []*Pulled {
 	if len(r.Sites) <= maxPulled {
 		return r.Sites

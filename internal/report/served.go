@@ -144,7 +144,7 @@ func basisText(b savings.Basis) string {
 	return ", an estimate"
 }
 
-// pagesText describes the number of listed pages.
+// pagesText describes the number of pages sent, with those in collections.
 func pagesText(s *analytics.Saved) string {
 	text := humanize.Quantity(s.Pages, "page")
 	if s.Carried > 0 {

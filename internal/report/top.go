@@ -12,7 +12,7 @@ type top[T any] struct {
 	most  int
 	count func(*T) int64
 	of    map[string]*T
-	lost  int64 // maximum error of a count, which may be too low
+	lost  int64 // maximum number by which a count is too low
 }
 
 // at returns the item of a name. It adds a new name.

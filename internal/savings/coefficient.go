@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Coefficients are the factors of estimates, which cannot be measured during pulls.
+// Coefficients are the factors of estimates. Pulls cannot measure them.
 type Coefficients struct {
 	KWhPerGB        float64 // energy of the network for 10^9 bytes
 	BytesPerToken   float64 // bytes of text or markup per token of a model
@@ -58,8 +58,8 @@ func List(c Coefficients) []Coefficient {
 	return list
 }
 
-// Validate returns ErrInvalid unless each coefficient is finite and positive. The energy may
-// also be 0.
+// Validate returns ErrInvalid unless each coefficient is finite and positive. KWhPerGB may also
+// be 0.
 func (c Coefficients) Validate() error {
 	for _, k := range List(c) {
 		if k.Value < 0 || math.IsNaN(k.Value) || math.IsInf(k.Value, 0) || k.Value == 0 && k.Name != "kwh-per-gb" {

@@ -10,8 +10,8 @@ import (
 // sampleSize is the number of pages that [Sample] reads.
 const sampleSize = 200
 
-// Sample estimates the size of the text of a site's pages from a sample, and adds it to the
-// costs. Use it for sites whose pages were fetched without counting their text.
+// Sample reads some pages of a site, and returns site with their number added to Fetched and the
+// size of their text added to Text. Use it for sites whose text was not counted during pulls.
 func Sample(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
 	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, WithBlocks: true}) {
 		if err != nil {

@@ -61,8 +61,8 @@ func (f Figure) Add(g Figure) Figure {
 
 // HTML is the mean size of a site's HTML pages, in bytes.
 type HTML struct {
-	Received  float64 `json:"received"`  // bytes received, with header fields
-	Bytes     float64 `json:"bytes"`     // bytes decoded
+	Received  float64 `json:"received"`  // bytes on the wire; with header fields if they were measured in pulls
+	Bytes     float64 `json:"bytes"`     // bytes after decoding
 	Documents int64   `json:"documents"` // number of measured documents
 	From      Origin  `json:"from"`      // source of the size: html, sample, text or none
 }
@@ -78,7 +78,7 @@ type Saved struct {
 	NotModified int64 `json:"not_modified"` // requests that a 304 answered
 
 	SkipRate        *float64 `json:"skip_rate,omitempty"`         // share of skipped pages; absent if there are no pages
-	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // share of not_modified in conditional; absent if there are none
+	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // not_modified divided by conditional; absent if conditional is 0
 
 	HTML     *HTML  `json:"html,omitempty"` // size of the site's HTML; absent in a sum of sites
 	Requests Figure `json:"requests"`       // number of requests
@@ -88,8 +88,9 @@ type Saved struct {
 }
 
 // Mean returns the mean size of a site's HTML pages in bytes. If enough pages were measured, it
-// uses their sizes; otherwise it estimates the size from the mean size of the pages' text. 0 means
-// unknown. If the size on the wire was not measured, it is an estimate.
+// uses their sizes; otherwise it estimates the size from text, the mean size of the pages' text. A
+// size of 0 is unknown. If the size on the wire was not measured, Mean estimates it. all reports
+// whether every page was measured.
 func Mean(c Coefficients, measured HTML, all bool, text float64) HTML {
 	h := HTML{Documents: measured.Documents, From: FromNone}
 	switch {
@@ -107,8 +108,8 @@ func Mean(c Coefficients, measured HTML, all bool, text float64) HTML {
 	return h
 }
 
-// Of returns the savings of pulls of one site. site is the traffic of all its pulls; Of uses only
-// its HTML and text.
+// Of returns the savings of the pulls in t, which are pulls of one site. site is the traffic of all
+// pulls of the site; Of uses it only to compute the mean sizes of HTML and text.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
 		Pages: t.Pages, Fetched: t.Fetched, Unmodified: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),
