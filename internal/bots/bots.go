@@ -58,10 +58,10 @@ type Bot struct {
 	// model.
 	People bool
 
-	index int // in the table
+	index int // index in Table.bots
 }
 
-// Of returns the purpose in the policy for a bot, or "" if it has no purpose.
+// Of returns the purpose in the policy for a bot, or "" if people read the pages that it fetches.
 func (b *Bot) Of() millrace.Purpose {
 	if b.People {
 		return ""
@@ -82,21 +82,21 @@ type Options struct {
 // Table identifies bots. It is safe for concurrent use.
 type Table struct {
 	bots   []*Bot
-	tokens map[string]*Bot // in lower case, without robots-only tokens
+	tokens map[string]*Bot // bots by token in lower case, without robots-only tokens
 	// lengths has a bit for each length of a token, to reject most words quickly.
 	lengths uint64
-	agents  map[string]*Bot // by host of the signature
+	agents  map[string]*Bot // bots by host of the Signature-Agent field
 	log     *slog.Logger
 
 	seed  maphash.Seed
-	known [maxCached]atomic.Pointer[known] // by a hash of the user agent
+	known [maxCached]atomic.Pointer[known] // cached results, by a hash of the user agent
 
-	ranges []atomic.Pointer[spans] // by index of the bot, or nil if unknown
+	ranges []atomic.Pointer[spans] // addresses by Bot.index; nil if unknown
 	files  []*rangeFile
 }
 
-// New returns the table of the built-in bots and the bots in the files. Errors wrap
-// [millrace.ErrInvalid] and name the line.
+// New returns the table of the built-in bots and the bots in the files. An error in the content of
+// a file wraps [millrace.ErrInvalid] and names the line.
 func New(o *Options) (*Table, error) {
 	if o == nil {
 		o = new(Options)
@@ -172,8 +172,8 @@ func (t *Table) Crawlers(p millrace.Purpose) []string {
 	return tokens
 }
 
-// Named returns the bots with a name: a token, a bot's name, a family or a purpose. It ignores
-// case. If no bot has the name, Named returns nil.
+// Named returns the bots with a name: a token, else a bot's name, else a family, else a purpose. It
+// ignores case. If no bot has the name, Named returns nil.
 func (t *Table) Named(name string) []*Bot {
 	for _, is := range []func(b *Bot) bool{
 		func(b *Bot) bool { return strings.EqualFold(b.Token, name) },
@@ -213,8 +213,9 @@ type known struct {
 const maxCached = 1024
 
 // Identify returns the bot that a user agent names. If the user agent declares a bot that is not
-// in the table, Identify returns [Other]; for a browser, it returns nil. It uses the first name,
-// but not one after "like", and ignores names of Android devices. Identify caches results.
+// in the table, Identify returns [Other]; for a browser, it returns nil. It uses the first name
+// that is in the table, except for names after "like". It ignores unknown names of Android devices.
+// Identify caches results.
 func (t *Table) Identify(userAgent string) *Bot {
 	if userAgent == "" {
 		return nil
@@ -288,7 +289,7 @@ func (t *Table) identify(userAgent string) *Bot {
 	return found
 }
 
-// lower maps the bytes of tokens to lower case, all others to 0.
+// lower maps the bytes of tokens to lower case, and all other bytes to 0.
 var lower = func() (table [256]byte) {
 	for c := range len(table) {
 		if b := byte(c); tokenByte(b) {
@@ -310,7 +311,7 @@ func tokenByte(c byte) bool {
 func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
 
 // declares reports whether a word in lower case declares a bot. All such words contain "bot" or
-// "er", which is checked first.
+// "er", which identify checks before it calls declares.
 func declares(word string) bool {
 	if strings.HasPrefix(word, "cubot") {
 		return false // a brand of phones

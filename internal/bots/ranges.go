@@ -19,7 +19,7 @@ import (
 // RangeFile is a file of addresses of a bot, or of each bot of a family.
 type RangeFile struct {
 	Name string // token, name or family of the bots
-	File string // in a format of [ReadRanges]
+	File string // name of the file, which has a format of [ReadRanges]
 }
 
 // Identity is the result of checking a bot's name.
@@ -63,7 +63,8 @@ const (
 //     ip_prefix;
 //   - one network or address per line, up to a comma (RFC 8805) or #.
 //
-// An error wraps [millrace.ErrInvalid] and names the line.
+// An error in the content wraps [millrace.ErrInvalid] or [millrace.ErrTooLarge]. An error in an
+// entry names its position.
 func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxRangeFile+1))
 	if err != nil {
@@ -95,7 +96,7 @@ func jsonRanges(b []byte) ([]netip.Prefix, error) {
 		Prefixes []struct {
 			V4 string `json:"ipv4Prefix"`
 			V6 string `json:"ipv6Prefix"`
-			IP string `json:"ip_prefix"` // of either version, by Amazon
+			IP string `json:"ip_prefix"` // network of either IP version, as Amazon writes it
 		} `json:"prefixes"`
 	}
 	if err := jsonio.Unmarshal(b, nil, &doc); err != nil {

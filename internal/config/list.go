@@ -149,7 +149,7 @@ func writeItems(b *strings.Builder, indent string, items []string, eol string) {
 	}
 }
 
-// isBlank reports whether a line is empty or a comment.
+// isBlank reports whether a line is empty, a comment, or a document marker.
 func isBlank(line string) bool {
 	line = strings.TrimSpace(line)
 	return line == "" || line[0] == '#' || line == "---" || line == "..."

@@ -101,7 +101,7 @@ func keysOf(members map[string]member) string {
 	return strings.Join(names, ", ")
 }
 
-// policyMembers returns the keys of the block. Their read functions write to p.
+// policyMembers returns the keys of the policy block. Their read functions write to p.
 func policyMembers(p *millrace.Policy) map[string]member {
 	purpose := func(name millrace.Purpose) member {
 		return leaf(p, boolValue, func(p *millrace.Policy, v bool) {
@@ -139,8 +139,8 @@ func policyMembers(p *millrace.Policy) map[string]member {
 	}
 }
 
-// leaf is a member with one value. If the vocabulary rejects the value, the error has the value's
-// position.
+// leaf returns a member with one value. If the value is invalid, the error is only the reason,
+// because block adds the position in the file.
 func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*millrace.Policy, T)) member {
 	return member{read: func(n ast.Node) error {
 		v, err := read(n)
@@ -150,7 +150,7 @@ func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*m
 		alone := new(millrace.Policy)
 		set(alone, v)
 		if err := alone.Validate(); err != nil {
-			fault, _ := errors.AsType[*millrace.FormatError](err) // the error's own position is not used, because the position in the file is better
+			fault, _ := errors.AsType[*millrace.FormatError](err) // omits fault.Position, because the position in the file is better
 			return errors.New(fault.Reason)
 		}
 		set(p, v)
@@ -273,7 +273,7 @@ func spanValue(n ast.Node) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseSpan parses a duration in days or in Go's notation.
+// ParseSpan parses a duration in days, such as 30d, or in Go's notation, such as 12h.
 func ParseSpan(s string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.Atoi(days)

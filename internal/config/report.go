@@ -16,7 +16,7 @@ import (
 
 // Report lists the values that a command uses.
 type Report struct {
-	Command string  `json:"command"` // the command
+	Command string  `json:"command"` // name of the command
 	File    string  `json:"file"`    // configuration file; "" if absent
 	Values  []Value `json:"values"`  // values of the command's flags
 	Policy  []Value `json:"policy"`  // members of the policy
@@ -25,7 +25,7 @@ type Report struct {
 
 // Value is one value with its origin.
 type Value struct {
-	Key    string `json:"key"`              // name of the flag
+	Key    string `json:"key"`              // name of the flag, the member of the policy, or the environment variable
 	Value  any    `json:"value"`            // value; null if not set
 	From   string `json:"from"`             // FILE:LINE:COLUMN, an environment variable, or "default"
 	Hidden bool   `json:"hidden,omitempty"` // a secret was removed from the value
@@ -69,7 +69,7 @@ func (c *Config) Show(flag string, value any, from string) Value {
 			out[i] = each(s)
 		}
 		v.Value = out
-	case []any: // of the file
+	case []any: // a list from the configuration file
 		out := make([]any, len(value))
 		for i, s := range value {
 			out[i] = each(fmt.Sprint(s))

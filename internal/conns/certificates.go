@@ -85,7 +85,8 @@ func (c *Certificates) read(cert, key string) error {
 	return nil
 }
 
-// warn logs a warning at intervals if the certificate expires soon.
+// warn logs a message at intervals if the certificate expires soon, has expired, or is not valid
+// yet.
 func (c *Certificates) warn() {
 	leaf, now := c.now.Load().Leaf, c.time()
 	if now.Sub(c.warned) < certAgain {

@@ -22,7 +22,8 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Write sends the buffer and b.
+// Write sends b after any buffered bytes. During [Write], it buffers a short b if nothing is
+// buffered yet.
 func (c *conn) Write(b []byte) (int, error) {
 	if n := len(c.buffered); n > 0 {
 		both := net.Buffers{c.buffered, b}

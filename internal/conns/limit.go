@@ -149,9 +149,9 @@ func (l *limited) free(err error) {
 // victim returns the connection that a new connection from an address replaces, or nil. It takes
 // the first state in which a connection can be replaced, and in that state the oldest connection
 // of the address with the most. An address loses an active connection only to an address with at
-// least two fewer. Proxies lose no active connection, and another one only if no address has two in
-// its state. If the table is not full, the victim is a fresh connection that waits for bytes. The
-// caller holds the lock.
+// least two fewer active connections. Proxies never lose an active connection, and lose a fresh or
+// idle one only if no other address has two in that state. If the table is not full, the victim is
+// a fresh connection that waits for bytes. The caller holds the lock.
 func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 	most, last := 0, active
 	if !full {
@@ -292,7 +292,7 @@ func (c *conn) waits() bool {
 	return at > 0 && time.Since(c.l.began)-at >= time.Millisecond
 }
 
-// Close releases the slot.
+// Close closes the connection and releases its slot.
 func (c *conn) Close() error {
 	c.l.mu.Lock()
 	c.l.leave(c)

@@ -29,13 +29,13 @@ const Name = "dcz"
 
 // Names of the header fields.
 const (
-	Available = "Available-Dictionary" // of a request: the ID of the client's dictionary
-	Use       = "Use-As-Dictionary"    // in a response: the URLs for which it is a dictionary
+	Available = "Available-Dictionary" // in a request: the ID of the client's dictionary
+	Use       = "Use-As-Dictionary"    // in a response: the URLs for which the response is a dictionary
 )
 
 // Limits of a coding, in bytes.
 const (
-	MaxSum    = 64 << 20 // maximum of dictionary and target together
+	MaxSum    = 64 << 20 // maximum total size of dictionary and target
 	minWindow = 8 << 20  // every decoder supports this window
 	header    = 8 + sha256.Size
 )
@@ -70,7 +70,8 @@ func ParseField(value string) (id ID, ok bool) {
 }
 
 // Fits reports whether a target may be coded against a dictionary, given their sizes in bytes. A
-// decoder needs no larger window than 8 MiB or 1.25 times the dictionary (RFC 9842, section 5).
+// decoder must support a window of 8 MiB or 1.25 times the dictionary, whichever is larger (RFC
+// 9842, section 5).
 func Fits(dict, target int64) bool {
 	return dict > 0 && dict+target <= MaxSum && target <= window(dict)
 }

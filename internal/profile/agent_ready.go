@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Sections of the profile. Each is a scanner whose checks the rules correspond to. The last part of
-// a rule's ID is the scanner's name of the check.
+// Sections of the profile. The rules of a section correspond to the checks of one scanner. The last
+// part of a rule's ID is the scanner's name for the check.
 const (
 	scan   = "isitagentready" // isitagentready.com, as of September 2026
 	afdocs = "afdocs"         // Agent-Friendly Documentation Spec 0.6
@@ -166,7 +166,7 @@ func AgentReady() check.Suite {
 	return check.Suite{Name: "agent-ready", Label: "Agent ready", Scored: true, Rules: append(rules, docsRules(rule)...)}
 }
 
-// aiBots are groups of robots.txt that apply to AI bots, in lower case.
+// aiBots are the User-agent values of robots.txt that apply to AI bots, in lower case.
 var aiBots = []string{
 	"*", "gptbot", "oai-searchbot", "chatgpt-user", "claudebot", "claude-web", "anthropic-ai", "google-extended",
 	"perplexitybot", "amazonbot", "bytespider", "ccbot", "applebot-extended", "meta-externalagent",
@@ -205,7 +205,7 @@ func optional(paths []string, members ...string) check.SiteCheck[*site] {
 }
 
 // forMCP returns a check of a JSON document that a site with an MCP endpoint must have. wrong
-// returns the missing part.
+// returns what the document lacks, or "" if it is complete.
 func forMCP(path string, wrong func(m map[string]json.RawMessage) string) check.SiteCheck[*site] {
 	return func(ctx context.Context, s *site, fail check.Fail) error {
 		resp, err := s.document(ctx, path)

@@ -25,14 +25,14 @@ const maxLists = 6
 // site contains the documents that the rules of [AgentReady] share.
 type site struct {
 	kit.SiteContext
-	home    *check.Response // in HTML
-	robots  *check.Response // nil = absent
-	llms    *check.Response // nil = absent
-	links   []string        // absolute URLs of the links in llms.txt
-	listed  []string        // pages in the sitemaps
-	pages   []*page         // the sample
-	gated   []*check.Response
-	mcp     bool // the site has an MCP endpoint
+	home    *check.Response   // home page, requested as HTML
+	robots  *check.Response   // robots.txt, or nil if absent
+	llms    *check.Response   // llms.txt, or nil if absent
+	links   []string          // absolute URLs of the links in llms.txt
+	listed  []string          // pages in the sitemaps
+	pages   []*page           // the sample
+	gated   []*check.Response // responses with 401 or 403, and login pages
+	mcp     bool              // the site has an MCP endpoint
 	visited map[string]bool
 }
 
@@ -41,9 +41,9 @@ type page struct {
 	asked string // URL that was requested
 	html  *check.Response
 	text  string          // visible text of the whole page
-	main  *millrace.Page  // its extracted content
-	md    *check.Response // its Markdown at a URL of its own, or nil
-	own   *check.Response // its Markdown by Accept, or nil
+	main  *millrace.Page  // extracted content of the page, or nil
+	md    *check.Response // Markdown at a separate URL, or nil
+	own   *check.Response // Markdown from the page's URL for Accept: text/markdown, or nil
 }
 
 // markdown returns the Markdown of the page, or nil if it has none.

@@ -28,7 +28,8 @@ type versioned struct {
 // maxAsked is the maximum number of documents whose responses are searched for Use-As-Dictionary.
 const maxAsked = 3
 
-// versions requests the versions of the first document that is a dictionary.
+// versions finds the first document that is a dictionary, and requests the responses of versioned.
+// If there is no such document, it returns ErrNotApplicable.
 func (s *way) versions(ctx context.Context) (*versioned, error) {
 	for _, d := range s.documents[:min(len(s.documents), maxAsked)] {
 		first, err := s.Do(ctx, http.MethodGet, d.url, http.Header{"Accept-Encoding": {dcz.Name}})

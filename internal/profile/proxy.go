@@ -30,8 +30,8 @@ type passed struct {
 type way struct {
 	kit.SiteContext
 	documents []*passed
-	page      string // a page in HTML
-	html      *check.Response
+	page      string          // URL of the home page, or "" if it is not HTML
+	html      *check.Response // response for page
 }
 
 var onWay = kit.Rule("proxy", func(ctx context.Context, t *check.Target) (*way, error) {
@@ -247,7 +247,8 @@ func isMarkdown(r *check.Response) bool {
 	return r.OK() && (kind == "text/markdown" || kind == "text/x-markdown")
 }
 
-// see requests the machine documents that the home page and the site's root name.
+// see requests the home page and machine documents: llms.txt, the API catalog, and the documents to
+// which the home page links.
 func (s *way) see(ctx context.Context) error {
 	home, err := s.Do(ctx, http.MethodGet, s.Site(), http.Header{"Accept": {"text/html"}})
 	if err != nil {

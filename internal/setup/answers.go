@@ -17,7 +17,7 @@ import (
 type Answers struct {
 	Place     sites.Place
 	Origin    string                    // URL of the site's own server, with sites.Front
-	BaseURL   string                    // public URL of the pages of a folder
+	BaseURL   string                    // public URL of the site
 	Purposes  map[millrace.Purpose]bool // decisions in addition to those of robots.txt
 	Dashboard string                    // path of the dashboard, or None
 }

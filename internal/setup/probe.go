@@ -34,7 +34,7 @@ type Options struct {
 	Progress func(done int) // called with the number of requests. If nil, it is not called.
 }
 
-// longWait is the Crawl-delay from which on the probe logs that it will be slow.
+// longWait is the Crawl-delay above which the probe logs a warning that reading will be slow.
 const longWait = 3 * time.Second
 
 // Probe probes a site over the network.
@@ -77,7 +77,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 	return r, r.inspect(ctx, client, site, text)
 }
 
-// inspect probes a site over the network. text is its robots.txt.
+// inspect adds the results of the probe to the report. text is the site's robots.txt.
 func (r *Report) inspect(ctx context.Context, client *http.Client, site *discover.SiteReport, text []byte) error {
 	for _, w := range site.Ways {
 		switch {
@@ -144,7 +144,8 @@ func isPrivate(ctx context.Context, host string) bool {
 	})
 }
 
-// hidden records the addresses that the probe has seen and that will be hidden.
+// hidden counts the addresses of the site that the probe has seen, and records those that will be
+// hidden.
 func (r *Report) hidden(seen discover.Observed, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
@@ -166,8 +167,8 @@ func (r *Report) hidden(seen discover.Observed, robots *fetch.Robots) {
 	slices.SortFunc(r.Hides, func(a, b Hidden) int { return strings.Compare(a.URL, b.URL) })
 }
 
-// readPurposes reads purposes from the site's robots.txt: from its signals, and from the crawlers that
-// it blocks. Either can refuse a purpose; only signals can permit one.
+// readPurposes reads purposes from the site's robots.txt: from its signals, and from the crawlers
+// that it blocks. Either can refuse a purpose; only signals can permit one.
 func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 	for _, s := range site.Robots.Statements {
 		signals := policy.ReadSignals(s.Value)
@@ -205,7 +206,8 @@ func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 // maxRobots is the number of bytes of a robots.txt that are parsed (RFC 9309, section 2.5).
 const maxRobots = 500 << 10
 
-// robotsText returns the robots.txt of a site, nil if absent.
+// robotsText returns the robots.txt of a site, or nil if the file is absent, or if its redirects are
+// not followed.
 func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, canon.Origin(site)+"/robots.txt", nil)
 	if err != nil {

@@ -20,7 +20,7 @@ type Report struct {
 	Source    string                    `json:"source"`    // URL or folder of the site
 	Site      string                    `json:"site"`      // public URL of the site; "" if unknown
 	File      string                    `json:"file"`      // configuration file that was written
-	As        string                    `json:"as"`        // kind of the source: wordpress or crawl
+	As        string                    `json:"as"`        // kind of the source, such as wordpress or crawl
 	Generator string                    `json:"generator"` // generator that the home page names
 	Server    string                    `json:"server"`    // Server field of the site
 	Pages     int                       `json:"pages"`     // estimated number of pages; -1 if unknown
@@ -42,7 +42,7 @@ type Report struct {
 	Origin  string `json:"-"` // URL of the site's own server, with sites.Front
 	Plain   bool   `json:"-"` // the site's server cannot add elements to pages
 	private bool   // the site is at a private address
-	program string // program of the site's server, as in millrace snippet. If empty, another program.
+	program string // program of the site's server, as in millrace snippet. If empty, unknown.
 }
 
 // Hidden is an address that will not be published.

@@ -33,7 +33,7 @@ type linkContext struct {
 	Doc     []linkTarget `json:"service-doc,omitempty"`
 }
 
-// catalog serves the catalog: that of the site, if any, plus the entry points of the protocols.
+// catalog serves the site's own catalog, if any, with the entry points of the protocols added.
 // If there are no entry points, or the site serves its own catalog unchanged, it returns false.
 func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	entries := Entries(ed)
@@ -48,7 +48,7 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 			Linkset []json.RawMessage `json:"linkset"`
 		}
 		if json.Unmarshal(own.Body.Bytes(), &have) != nil {
-			return false, nil //nolint:nilerr // the site serves its own
+			return false, nil //nolint:nilerr // the site serves its own catalog
 		}
 		set = have.Linkset
 	default:
@@ -65,8 +65,8 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
 
-// contexts returns the link contexts of the catalog: one for the catalog itself, and one for
-// each document.
+// contexts returns the link contexts of the catalog: one for the catalog itself, one for each entry
+// point with a specification, and one for the MCP server, if any.
 func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
 	root := originOf(d.o.EndpointBase)
 	all := linkContext{Anchor: root + catalogPath}

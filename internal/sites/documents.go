@@ -34,8 +34,8 @@ const (
 type Options struct {
 	Base         string // path of the site's pages, without a trailing "/"
 	EndpointBase string // endpoint base URL
-	// Origin serves the site's own files, with paths relative to Base. It may be nil. Host serves all
-	// paths of the host. If nil, the site has only the paths below Base.
+	// Origin serves the site's own files, with paths relative to Base. It may be nil. Host serves
+	// all paths of the host. If Host is nil, the site has only the paths below Base.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
 	Robots       *policy.Robots // policy in robots.txt, or nil
@@ -57,8 +57,8 @@ type Documents struct {
 	signatures signatureCache
 }
 
-// New returns the site-wide documents of the editions of a publisher. An error
-// wraps [millrace.ErrInvalid].
+// New returns the site-wide documents for the editions that server serves. An error wraps
+// [millrace.ErrInvalid].
 func New(server *edition.Server, o *Options) (*Documents, error) {
 	u, err := url.Parse(o.EndpointBase)
 	if err != nil {
@@ -124,8 +124,9 @@ func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.R
 	return &response{ResponseWriter: w, d: d, r: r, q: q}
 }
 
-// SiteWidePaths lists the site-wide documents that the site does not have itself,
-// by their paths under the common base of pages and documents.
+// SiteWidePaths lists the site-wide documents that Serve adds or extends, except the merged sitemap
+// and the documents about the MCP server. The paths are relative to the common base of pages and
+// documents. If pages and documents have different bases, SiteWidePaths returns nil.
 func (d *Documents) SiteWidePaths(ctx context.Context) []string {
 	ed := d.server.Current()
 	if ed == nil || d.endpoints != d.o.Base {
@@ -155,7 +156,8 @@ func (d *Documents) own(r *http.Request, path string, most int) *subrequest.Resp
 	return subrequest.File(d.o.Origin, r, http.MethodGet, path, most)
 }
 
-// small sends a document that was composed for the request.
+// small sends a document that was composed for the request. It also answers OPTIONS, and returns an
+// error for other methods than GET and HEAD.
 func (w *response) small(r *http.Request, contentType, maxAge string, body []byte) (bool, error) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -188,7 +190,7 @@ type siteMaps struct {
 	last atomic.Pointer[mergedMap]
 }
 
-// originOf returns the scheme and host of the documents, or "" if unknown.
+// originOf returns the scheme and host of a base URL, or "" if base is only a path.
 func originOf(base string) string {
 	i := strings.Index(base, "://")
 	if i < 0 {

@@ -13,19 +13,20 @@ import (
 	"github.com/millrace/millrace/internal/subrequest"
 )
 
-// Names of documents that are not merged: lists for language models, feeds, and Markdown. If
-// the site has its own file, that file takes precedence.
+// Limits of the requests for the site's own files at the paths of documents that are not merged:
+// lists for language models, feeds, and Markdown. If the site has such a file, the file takes
+// precedence.
 const (
 	ownNameAge  = time.Minute      // lifetime of a result
 	ownNameTime = 2 * time.Second  // time limit of the request
 	ownNameRest = 10 * time.Second // pause after a failure
-	maxOwnNames = 10_000           // maximum number of cached names
+	maxOwnNames = 10_000           // maximum number of cached results
 )
 
-// ownNames caches whether the site has files at these names.
+// ownNames caches whether the site has its own files at these paths.
 type ownNames struct {
 	mu     sync.Mutex
-	known  map[string]ownName // names by path
+	known  map[string]ownName // results by path
 	rest   time.Time          // time before which no request is sent
 	logged map[string]bool    // kinds of names that were logged
 }
@@ -96,7 +97,7 @@ func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool
 	return there
 }
 
-// first reports whether a kind of name was not logged yet.
+// first reports whether a kind of name was not logged yet, and marks the kind as logged.
 func (n *ownNames) first(kind string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

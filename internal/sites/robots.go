@@ -15,8 +15,8 @@ import (
 const maxRobots = 512 << 10
 
 // robotsLines returns the lines that the protocols add to a robots.txt. If the text disallows the
-// documents of a protocol, it omits the comments of that protocol, because they must not permit
-// what the site disallows.
+// documents of a protocol, robotsLines omits the comments of that protocol, because they must not
+// permit what the site disallows.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")
@@ -32,9 +32,9 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	return lines
 }
 
-// robots serves the site's own robots.txt, or one that disallows nothing. It adds the policy
-// to each group, allows the documents of the protocols (see allowing), and adds the lines of
-// the protocols. If nothing is added, it returns false, and the site serves its own file.
+// robots serves the site's own robots.txt, or one that disallows nothing. It adds the policy to
+// each group, allows the documents of the protocols (see [policy.Robots.Allow]), and adds the lines
+// of the protocols. If there is nothing to add, it returns false, and the site serves its own file.
 func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	patterns := d.patterns(ed)
 	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Robots == nil {
@@ -52,7 +52,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	case own.Status == http.StatusOK && !own.Cut:
 		text = strings.TrimPrefix(own.Body.String(), "\uFEFF")
 	default:
-		return false, nil // the site serves its own
+		return false, nil // the site serves its own file
 	}
 	text = d.o.Robots.Allow(d.o.Robots.Write(text), patterns)
 	lines := d.robotsLines(ed, text)
@@ -90,7 +90,8 @@ func withLines(text string, lines []string) string {
 	return text
 }
 
-// patterns returns the patterns of the paths that clients of the protocols fetch.
+// patterns returns the patterns of the paths that clients of the protocols fetch. If the policy
+// refuses both training and AI answers, it returns nil.
 func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
 	if d.o.Policy.Refuses(millrace.AIInput) && d.o.Policy.Refuses(millrace.AITrain) {
 		return nil

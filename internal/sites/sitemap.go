@@ -20,8 +20,8 @@ const (
 )
 
 // sitemap serves the site's own sitemap, with the elements of the protocols and without hidden
-// pages. It returns false if the protocols' sitemap is served unchanged, because the site has
-// none, or one that is not a list of pages; see mapOf.
+// pages. If the site has no sitemap, or one that is not a list of pages, it returns false, and the
+// protocols' sitemap is served unchanged; see mapOf.
 func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	ours, there, err := d.ours(r, w.q)
 	if !there && err == nil {
@@ -121,7 +121,7 @@ func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 
 // mergeMap inserts elements before the pages of a sitemap and removes hidden pages. All other
 // bytes are unchanged. It returns false if own is not a list of pages (sitemaps.org) in UTF-8,
-// or if an element uses one of the prefixes.
+// or if its root element already declares one of the prefixes of namespaces.
 func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(string) bool) ([]byte, bool) {
 	d := xml.NewDecoder(bytes.NewReader(own))
 	var out bytes.Buffer
@@ -200,7 +200,7 @@ func isMap(own *subrequest.Response) bool {
 	}
 }
 
-// binds reports whether an element uses one of the prefixes.
+// binds reports whether an element declares one of the prefixes of namespaces.
 func binds(root xml.StartElement, namespaces []xml.Attr) bool {
 	for _, a := range root.Attr {
 		for _, n := range namespaces {
@@ -212,8 +212,8 @@ func binds(root xml.StartElement, namespaces []xml.Attr) bool {
 	return false
 }
 
-// mapOf finds the site's own sitemap once per edition. It does not merge a redirect or an
-// index; robots.txt names the redirect target, or a separate path.
+// mapOf finds the site's own sitemap once per edition. A redirect or an index cannot be merged;
+// robots.txt then names the target of the redirect, or a separate path for the index.
 func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	if at := d.maps.own.Load(); at != nil && at.ed == ed {
 		return at

@@ -31,14 +31,14 @@ CREATE INDEX dictionary_series ON dictionary (series, made)`
 // there is no row.
 type Row func(query string, args []any, dest ...any) error
 
-// Coder encodes the records of one series of a file, and decodes those of any. It is safe
-// for concurrent use.
+// Coder encodes the records of one series of a file, and decodes the records of any series. It is
+// safe for concurrent use.
 type Coder struct {
-	// Series is the name of the table of the records. Each series has its own
+	// Series is the name of the table that contains the records. Each series has its own
 	// dictionaries.
 	Series string
 
-	encoders sync.Pool // of *encoder, a megabyte each
+	encoders sync.Pool // contains *encoder values, about a megabyte each
 
 	mu     sync.Mutex
 	newest dictionary    // the last one that Begin has loaded
@@ -51,7 +51,7 @@ type dictionary struct {
 	data []byte
 }
 
-// Encoder encodes the records of one transaction that writes.
+// Encoder encodes the records of one write transaction.
 type Encoder struct {
 	*Coder
 	with dictionary
@@ -72,8 +72,8 @@ const (
 // are 64 records, 512, 4096, and so on.
 func (e *Encoder) Due(n int64) bool { return n >= max(64, 8*e.made) }
 
-// Begin selects the newest dictionary of the series, including those of other
-// processes. Each transaction that encodes begins with it.
+// Begin selects the newest dictionary of the series, including those of other processes. Call it at
+// the start of each transaction that encodes records.
 func (c *Coder) Begin(row Row) (*Encoder, error) {
 	e := &Encoder{Coder: c}
 	var id uint32
@@ -179,8 +179,8 @@ func (e *Encoder) Encode(dst, record []byte) []byte {
 	return enc.EncodeAll(record, dst)
 }
 
-// Decode returns the record of a frame. Its error is the row's, or reports a damaged
-// frame.
+// Decode returns the record of a frame. An error is one from row, or reports that the frame or its
+// dictionary is damaged or missing.
 func (c *Coder) Decode(row Row, frame []byte) ([]byte, error) {
 	record, err := c.decode(frame)
 	if !errors.Is(err, zstd.ErrUnknownDictionary) {

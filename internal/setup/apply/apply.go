@@ -27,7 +27,7 @@ import (
 
 // Options configure an [Applier].
 type Options struct {
-	Root   string // folder that contains etc, relative to the working folder. If empty, "/".
+	Root   string // folder that contains etc; may be relative to the working folder. If empty, "/".
 	Base   string // public URL of the site
 	Listen string // address of millrace
 	Exec   string // path of the millrace program
@@ -58,7 +58,7 @@ type target interface {
 // journal lists the changes of one program. It is written before the first change.
 type journal struct {
 	Done    bool     `json:"done"`    // all changes are made, tested and checked
-	Changes []change `json:"changes"` // in order
+	Changes []change `json:"changes"` // changes in the order in which they are made
 	Folders []string `json:"folders"` // created folders, parents first
 }
 
@@ -102,10 +102,10 @@ func New(program string, o *Options) *Applier {
 	return a
 }
 
-// Lock makes Prepare, Apply and Undo of this process the only ones below a root, until unlock is
-// called or the process ends. If another process has the lock, it returns the code apply-running:
-// Prepare would take a run of that process for an interrupted one. The lock is on the root itself, and
-// leaves no file.
+// Lock prevents other processes from calling Prepare, Apply and Undo below a root, until unlock is
+// called or the process ends. Without the lock, Prepare would mistake a run of another process for
+// an interrupted run. If another process has the lock, Lock returns an error with the code
+// apply-running. The lock is on the root folder itself, so no lock file remains.
 func Lock(root string) (unlock func(), err error) {
 	lock := flock.New(cmp.Or(root, "/"), flock.SetFlag(os.O_RDONLY))
 	locked, err := lock.TryLock()
