@@ -206,8 +206,8 @@ func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 // maxRobots is the number of bytes of a robots.txt that are parsed (RFC 9309, section 2.5).
 const maxRobots = 500 << 10
 
-// robotsText returns the robots.txt of a site, or nil if the file is absent, or if its redirects are
-// not followed.
+// robotsText returns the robots.txt of a site. If the file is absent, or its redirects are not
+// followed, robotsText returns nil.
 func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, canon.Origin(site)+"/robots.txt", nil)
 	if err != nil {
