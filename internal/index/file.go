@@ -74,11 +74,11 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA user_version = %d", format),
 }
 
-// Errors of a file that has another format, contains texts that cannot be decoded, or was
-// replaced since it was opened.
+// Errors for a file that has another format, is damaged, or was deleted or replaced since it was
+// opened.
 var (
 	errFormat  = errors.New("the file has another format")
-	errDamaged = errors.New("the text is damaged")
+	errDamaged = errors.New("the file is damaged")
 	errAnother = errors.New("the file was deleted or replaced")
 )
 

@@ -18,7 +18,7 @@ type Report struct {
 	Seconds   float64  `json:"seconds"`   // duration of the command
 }
 
-// WriteText writes the report.
+// WriteText writes the report as text for people.
 func (r *Report) WriteText(w *bytes.Buffer) {
 	line := func(name, value, more string) {
 		if value != "" {
@@ -33,7 +33,7 @@ func (r *Report) WriteText(w *bytes.Buffer) {
 		line("applied", a, "; millrace up --undo restores the files")
 	}
 	for _, name := range r.Undone {
-		line("unchanged", name, "")
+		line("undone", name, "")
 	}
 	for _, n := range r.Next {
 		line("next", n, "")
