@@ -25,7 +25,7 @@ import (
 
 // FollowOptions configure a [Follower]. All fields are required unless stated otherwise.
 type FollowOptions struct {
-	File  string // the log
+	File  string // path of the log
 	Site  string // name of the site in the store
 	Base  string // base URL of the site; lines for other hosts and for paths outside of it are skipped
 	Bots  *bots.Table

@@ -32,7 +32,7 @@ type Parser struct {
 	// duration. Decimal numbers of nginx are always read.
 	Unit time.Duration
 
-	stamp     []byte // text of the last time
+	stamp     []byte // text of the last parsed time
 	stampTime time.Time
 	json      jsonParser
 }
@@ -97,7 +97,7 @@ func (p *Parser) combined(b []byte, l *Line) bool {
 
 // client sets the address and the host from the text before the time.
 func (p *Parser) client(head []byte, l *Line) {
-	var fields [5][]byte // the last fields, from the end
+	var fields [5][]byte // the last fields, in reverse order
 	n := 0
 	for n < len(fields) && len(head) > 0 {
 		i := bytes.LastIndexByte(head, ' ')

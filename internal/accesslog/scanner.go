@@ -25,7 +25,7 @@ const (
 // Scanner reads logs. Its zero value works.
 type Scanner struct {
 	Parser
-	Lines    int64     // lines, without empty ones
+	Lines    int64     // number of lines that are not empty
 	Requests int64     // lines that are requests
 	Long     int64     // lines of 1 MB and more, which were skipped
 	Unknown  int64     // lines that are not requests in a known format

@@ -84,7 +84,7 @@ func positionOf(st store.State, site, name string) state.JSON[*exportPosition] {
 type Lag struct {
 	Exporter string    // the receiver without secrets, such as "umami https://stats.example.com"
 	Events   uint64    // events that are not exported yet
-	Since    time.Time // time of the oldest of them; zero if none
+	Since    time.Time // time of the oldest of these events; zero if there are none
 	Failing  string    // the current error, or ""
 
 	// Counts since the exporter was created.

@@ -36,8 +36,8 @@ func (r *Recorder) Run(ctx context.Context) {
 	background.Go(func() { r.tidying(ctx) })
 	tick := time.NewTicker(r.o.Every)
 	defer tick.Stop()
-	var wait time.Duration // If zero, the store works.
-	var reported uint64    // dropped events that were logged
+	var wait time.Duration // current pause between retries. If zero, the last Flush succeeded.
+	var reported uint64    // number of dropped events that were logged
 	var reportedAt time.Time
 	for {
 		select {

@@ -11,7 +11,7 @@ import (
 
 const (
 	maxHTMLSizes = 16384           // number of pages at which the cache is cleared
-	htmlSizesTTL = 5 * time.Minute // a page may change
+	htmlSizesTTL = 5 * time.Minute // maximum age of the cache, because pages may change
 	askedAtOnce  = 512
 )
 

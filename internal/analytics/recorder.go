@@ -51,7 +51,7 @@ type Recorder struct {
 	site  string
 	o     Options
 	batch int           // number of pending events that triggers a batch
-	wake  chan struct{} // a batch is pending
+	wake  chan struct{} // contains a value if a batch is pending
 
 	mu       sync.Mutex
 	coming   buffer
@@ -71,7 +71,7 @@ type buffer struct {
 	records []record
 	text    []byte
 	kinds   []kind
-	at      map[kind]int32 // index in kinds
+	at      map[kind]int32 // index of each kind in kinds
 }
 
 // kind holds the fields that many events share.

@@ -57,9 +57,9 @@ type Saved struct {
 // upper bound, because it also counts machines that read a list for the first time.
 type ZeroFetch struct {
 	Pages  int64         `json:"pages"`
-	Bytes  float64       `json:"bytes"`  // bytes that their HTML would have taken
-	Tokens float64       `json:"tokens"` // tokens that their HTML would have taken
-	KWh    float64       `json:"kwh"`    // energy in kWh that their HTML would have taken
+	Bytes  float64       `json:"bytes"`  // bytes that the HTML of these pages would have taken
+	Tokens float64       `json:"tokens"` // tokens that the HTML of these pages would have taken
+	KWh    float64       `json:"kwh"`    // energy in kWh that the HTML of these pages would have taken
 	Basis  savings.Basis `json:"basis"`  // always "estimate"
 }
 

@@ -13,9 +13,9 @@ import (
 
 // Savings holds the sums of savings in a period.
 type Savings struct {
-	From      time.Time       `json:"from,omitzero"` // start of the report; absent if it is the first record
-	To        time.Time       `json:"to,omitzero"`   // end of the report; absent if it is now
-	Pages     Pages           `json:"page_sizes"`    // number and size of the pages of the site, with which the savings are computed
+	From      time.Time       `json:"from,omitzero"` // start of the report; absent if the report starts with the first record
+	To        time.Time       `json:"to,omitzero"`   // end of the report; absent if the report ends now
+	Pages     Pages           `json:"page_sizes"`    // number and mean size of the site's pages, from which the savings are computed
 	Total     Saved           `json:"total"`         // sum of all bots
 	Bots      []BotSaved      `json:"bots"`          // sums by bot, the most requests first
 	Protocols []ProtocolSaved `json:"protocols"`     // sums by protocol

@@ -17,7 +17,7 @@ type Pattern string
 
 // Patterns of unusual traffic.
 const (
-	Refetches    Pattern = "refetches"     // fetches unchanged whole responses again
+	Refetches    Pattern = "refetches"     // fetches unchanged documents again in full
 	Burst        Pattern = "burst"         // in one hour, fetches at least half as many pages as the site has
 	Forged       Pattern = "forged"        // uses the name of another bot
 	MissingPages Pattern = "missing-pages" // requests many paths that do not exist
@@ -38,7 +38,7 @@ type Unusual struct {
 	Path      string    `json:"path,omitempty"`     // most frequent path
 	Summary   string    `json:"summary"`            // what is unusual, in a sentence
 	Advice    string    `json:"advice"`             // what to do
-	Flag      string    `json:"flag,omitempty"`     // flag that does it
+	Flag      string    `json:"flag,omitempty"`     // flag that implements the advice
 }
 
 // Thresholds.

@@ -47,7 +47,7 @@ func (p Purpose) Of() millrace.Purpose {
 type Bot struct {
 	Token   string // product token, in User-Agent and robots.txt, such as "GPTBot"
 	Name    string // display name; usually the token
-	Family  string // its operator, such as "openai"
+	Family  string // operator of the bot, such as "openai"
 	Purpose Purpose
 	Agents  []string // hosts in the Signature-Agent field of its signed requests
 	Ranges  string   // URL of its published addresses, or ""
@@ -75,7 +75,7 @@ var Other = &Bot{Name: "other", index: -1}
 // Options configure a [Table].
 type Options struct {
 	Files  []string    // additional bots, or replacements by token; see [Read]
-	Ranges []RangeFile // addresses of bots
+	Ranges []RangeFile // files of bot addresses
 	Logger *slog.Logger
 }
 

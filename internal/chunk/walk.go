@@ -22,7 +22,7 @@ type walker struct {
 	pieces []piece
 	lead   string // start of the next text: the title of a call-out, the label of a footnote
 	inside string // type of plain text: Paragraph, or Quote in a quotation
-	nested int    // number of open blocks; headings are used only at 0
+	nested int    // number of enclosing blocks; a heading inside one counts as text
 }
 
 // walk returns the pieces of a page's content.

@@ -34,13 +34,13 @@ type Config struct {
 	lookup func(string) (string, bool)
 	keys   map[string]setting
 	known  map[string]Flag   // flags by name
-	asked  map[string]bool   // flags that the command line does not set
+	asked  map[string]bool   // flags passed to Resolve, because the command line does not set them
 	sum    [sha256.Size]byte // hash of the file
 }
 
 // Flag describes a flag for the configuration.
 type Flag struct {
-	List        bool   // takes a list
+	List        bool   // the flag takes a list
 	Placeholder string // shown in place of a value, such as FILE
 }
 

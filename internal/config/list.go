@@ -19,7 +19,7 @@ var errForm = errors.New("the YAML form of the value cannot be edited")
 // extent is the position of a key and its value in a file.
 type extent struct {
 	from, to int   // lines, from 0, excluding to
-	items    []int // first lines of the items of a list with one item on each line. If nil, another form.
+	items    []int // first line of each item of a list. If nil, the items do not start on separate lines.
 	values   []string
 }
 

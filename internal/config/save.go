@@ -19,7 +19,7 @@ import (
 
 // Changes are changes of a configuration file.
 type Changes struct {
-	Lists map[string][]string // keys with lists
+	Lists map[string][]string // new lists by key
 	// Policy has members of the policy by their dotted names, such as "purposes.search". A value is
 	// a bool or a string; nil removes the member.
 	Policy map[string]any

@@ -42,7 +42,7 @@ type Index struct {
 
 	mu      sync.RWMutex // held for writing while the file is opened or closed
 	db      *sql.DB      // If nil, the index is closed or broken.
-	file    string       // identifies the open file
+	file    string       // random identifier stored in the open file
 	is      sqlitefile.Identity
 	closed  bool
 	writer  *conn

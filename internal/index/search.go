@@ -14,7 +14,7 @@ import (
 
 // searches is the state shared by all searches.
 type searches struct {
-	analyzers sync.Pool // unused *search.Analyzer
+	analyzers sync.Pool // unused *search.Analyzer values
 	mu        sync.Mutex
 	languages struct { // languages of the pages
 		made string

@@ -35,9 +35,9 @@ func (t *pageTexts) add(p *chunk.Passage) {
 type texts struct {
 	page  int64
 	data  []byte // frames of zdict, one after the other
-	parts []byte // two numbers for each frame: passages and bytes
-	first int    // first passage of the decoded frame
-	end   int    // first passage after the decoded frame
+	parts []byte // number of passages and size in bytes of each frame
+	first int    // position of the first passage in the decoded frame
+	end   int    // position of the first passage after the decoded frame
 	open  []byte // the decoded frame
 }
 

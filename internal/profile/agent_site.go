@@ -30,7 +30,7 @@ type site struct {
 	llms    *check.Response   // llms.txt, or nil if absent
 	links   []string          // absolute URLs of the links in llms.txt
 	listed  []string          // pages in the sitemaps
-	pages   []*page           // the sample
+	pages   []*page           // sample of the site's pages
 	gated   []*check.Response // responses with 401 or 403, and login pages
 	mcp     bool              // the site has an MCP endpoint
 	visited map[string]bool

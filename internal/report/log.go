@@ -28,17 +28,17 @@ type Log struct {
 	Unknown  int64               `json:"unknown_lines"`      // lines that are not requests in a known format
 	Examples []accesslog.Example `json:"examples,omitempty"` // the first unknown lines
 	Damaged  []string            `json:"damaged,omitempty"`  // errors of files that were read in part
-	Skipped  int64               `json:"skipped"`            // requests to other sites, or before the first day
+	Skipped  int64               `json:"skipped"`            // requests to other sites, or before the start of the report
 	Own      int64               `json:"own"`                // requests of the operator's millrace, which were skipped
 	Others   int64               `json:"others"`             // requests of people, and of machines that do not identify themselves
 	NoAgent  int64               `json:"no_agent"`           // requests without a user agent, which are included in "others"
 	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
 	Timed    bool                `json:"timed"`              // the logs contain durations
 
-	First         time.Time `json:"first,omitzero"`  // first request of a machine
-	Last          time.Time `json:"last,omitzero"`   // last request of a machine
+	First         time.Time `json:"first,omitzero"`  // time of the first request of a machine
+	Last          time.Time `json:"last,omitzero"`   // time of the last request of a machine
 	Machines      []Machine `json:"machines"`        // sorted by number of requests, the largest first
-	Total         Traffic   `json:"traffic"`         // sum of the machines
+	Total         Traffic   `json:"traffic"`         // sums over all machines
 	TopPages      []TopPage `json:"top_pages"`       // the pages with the most requests
 	TopOther      []TopPage `json:"top_other"`       // the user agents of unknown bots with the most requests
 	MaxCountError int64     `json:"max_count_error"` // maximum number by which a count in the top lists is too low
@@ -52,9 +52,9 @@ type Machine struct {
 	Family   string            `json:"family,omitempty"`
 	Purpose  bots.Purpose      `json:"purpose,omitempty"` // absent if unknown
 	Identity store.BotIdentity `json:"identity"`          // "verified" or "forged", by address; "" = the name is only claimed
-	Ranges   string            `json:"ranges,omitempty"`  // URL of the operator's addresses, which can verify the bot
-	First    time.Time         `json:"first"`             // first request
-	Last     time.Time         `json:"last"`              // last request
+	Ranges   string            `json:"ranges,omitempty"`  // URL of the operator's list of addresses, with which the bot can be verified
+	First    time.Time         `json:"first"`             // time of the first request
+	Last     time.Time         `json:"last"`              // time of the last request
 	Traffic
 
 	seed uint64 // distinguishes the machine's requests in repeats
@@ -68,9 +68,9 @@ type Traffic struct {
 	Unchanged          int64   `json:"unchanged"`            // responses that were probably unchanged, because the same bot got the same status and size from the same URL before
 	Sent               int64   `json:"sent"`                 // GET requests with status 200 and a body, including Unchanged
 	Bytes              int64   `json:"bytes"`                // bytes of bodies, as sent
-	UnchangedBytes     int64   `json:"unchanged_bytes"`      // bytes of Unchanged
-	PageBytes          int64   `json:"page_bytes"`           // bytes of Pages
-	UnchangedPageBytes int64   `json:"unchanged_page_bytes"` // bytes of Pages that are Unchanged
+	UnchangedBytes     int64   `json:"unchanged_bytes"`      // bytes of the responses that Unchanged counts
+	PageBytes          int64   `json:"page_bytes"`           // bytes of the responses that Pages counts
+	UnchangedPageBytes int64   `json:"unchanged_page_bytes"` // bytes of the responses that both Pages and Unchanged count
 	Seconds            float64 `json:"seconds"`              // time until responses were sent, an upper bound of the processor time
 }
 
@@ -81,7 +81,7 @@ type TopPage struct {
 	Unchanged int64  `json:"unchanged"` // probably unchanged responses
 	Bytes     int64  `json:"bytes"`     // bytes of bodies, as sent
 
-	sent      int64 // whole pages
+	sent      int64 // number of whole pages sent
 	pageBytes int64 // bytes of whole pages
 }
 

@@ -21,7 +21,7 @@ import (
 // the figures, spent is the cost of the documents, and instead_of is the cost of the pages as
 // logged.
 type Documents struct {
-	From        savings.Origin `json:"from"`              // "sample" = pages of the site; "text" = the ratio of other sites
+	From        savings.Origin `json:"from"`              // source of the sizes: "sample" = pages of the site; "text" = the ratio of other sites
 	Sample      *Sample        `json:"sample,omitempty"`  // measured pages
 	Bytes       savings.Figure `json:"bytes"`             // bytes on the wire
 	Conditional savings.Figure `json:"conditional_bytes"` // bytes on the wire if bots also sent conditional requests, and got a 304 for probably unchanged pages
@@ -33,9 +33,9 @@ type Documents struct {
 type Sample struct {
 	Pages        int   `json:"pages"`
 	Failed       int   `json:"failed"`        // pages that could not be fetched, or have no content
-	HTML         int64 `json:"html"`          // bytes of their HTML
+	HTML         int64 `json:"html"`          // bytes of the HTML of the measured pages
 	HTMLGzip     int64 `json:"html_gzip"`     // the same, compressed
-	Document     int64 `json:"document"`      // bytes of their documents
+	Document     int64 `json:"document"`      // bytes of the documents of the measured pages
 	DocumentGzip int64 `json:"document_gzip"` // the same, compressed
 
 	visits, coded     float64 // visits of these pages, and visits whose logged size is that of compressed HTML

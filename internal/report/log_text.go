@@ -149,7 +149,7 @@ func (l *Log) notes(w *bytes.Buffer) {
 	}
 }
 
-// seconds formats a time for people.
+// seconds formats a duration in seconds for people.
 func seconds(s float64) string {
 	if s < 600 {
 		return fmt.Sprintf("%.1f s", s)

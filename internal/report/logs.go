@@ -19,10 +19,10 @@ import (
 // LogOptions configure [Logs].
 type LogOptions struct {
 	Files        []string      // names of the logs; "-" = Stdin
-	Stdin        io.Reader     // If nil, no file is "-".
+	Stdin        io.Reader     // read for the file "-"; must be set if Files contains it
 	Unit         time.Duration // unit of the integer at the end of each line. If zero, the integer is ignored.
 	Site         string        // base URL of the site; requests to other hosts are skipped. If empty, all sites.
-	Since        time.Time     // earlier requests are skipped; zero = none
+	Since        time.Time     // earlier requests are skipped. If zero, no request is skipped for its time.
 	Bots         *bots.Table
 	Local        map[netip.Addr]bool // addresses of this machine, to recognize its own requests
 	Coefficients savings.Coefficients

@@ -22,7 +22,7 @@ import (
 // Options select the contents of a report.
 type Options struct {
 	Store        string    // name of the store
-	Label        string    // only mirrored sites with this label, and no published sites. If empty, all.
+	Label        string    // label of the mirrored sites to report, without published sites. If empty, all sites.
 	Since        time.Time // start of the report on machine requests; earlier requests are left out
 	Coefficients savings.Coefficients
 	Logger       *slog.Logger // logs read errors
@@ -30,11 +30,11 @@ type Options struct {
 
 // Report is the report on one store.
 type Report struct {
-	Store        string                `json:"store"`           // the store
+	Store        string                `json:"store"`           // name of the store
 	Since        *time.Time            `json:"since,omitempty"` // time of the first pull; absent if nothing was pulled
 	Fleet        *sitelist.Summary     `json:"fleet,omitempty"` // the sites that watch --all pulls; absent if there are none
 	Sites        []*Pulled             `json:"sites"`           // mirrored sites
-	Total        *savings.Saved        `json:"total,omitempty"` // sum of all sites
+	Total        *savings.Saved        `json:"total,omitempty"` // sums over all mirrored sites
 	Served       []*Served             `json:"served"`          // published sites of the store
 	Coefficients []savings.Coefficient `json:"coefficients"`    // coefficients of the estimates
 

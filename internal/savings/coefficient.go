@@ -9,7 +9,7 @@ import (
 
 // Coefficients are the factors of estimates. Pulls cannot measure them.
 type Coefficients struct {
-	KWhPerGB        float64 // energy of the network for 10^9 bytes
+	KWhPerGB        float64 // energy of the network in kWh per 10^9 bytes
 	BytesPerToken   float64 // bytes of text or markup per token of a model
 	HTMLPerText     float64 // bytes of uncompressed HTML per byte of a page's text
 	HTMLCompression float64 // bytes of uncompressed HTML per byte on the wire

@@ -12,7 +12,7 @@ type Basis string
 
 // Values of Basis.
 const (
-	Measured Basis = "measured" // counted
+	Measured Basis = "measured" // counted, not estimated
 	Estimate Basis = "estimate" // computed with a coefficient, or from other pages
 )
 
@@ -24,7 +24,7 @@ const (
 	FromHTML   Origin = "html"   // measured on as many HTML documents as the site has pages
 	FromSample Origin = "sample" // the mean of a sample of HTML documents
 	FromText   Origin = "text"   // estimated from the text of the pages
-	FromNone   Origin = "none"   // unknown
+	FromNone   Origin = "none"   // the size is unknown
 )
 
 // sampled is the minimum number of HTML documents for a mean.

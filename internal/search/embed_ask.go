@@ -26,7 +26,7 @@ const (
 	maxEmbedRetryAfter = time.Minute
 	// maxVectorJSON limits a response: 8,192 dimensions of 32 characters.
 	maxVectorJSON = 256 << 10
-	maxComplaint  = 300 // maximum size of a server's error text in an error
+	maxComplaint  = 300 // maximum number of bytes of a server's error text to include in an error
 )
 
 // refused is the error for a response with a status other than 200.

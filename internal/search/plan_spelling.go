@@ -11,9 +11,9 @@ import (
 
 const (
 	maxLooks    = 40_000 // maximum number of terms to compare for a question
-	minMisspelt = 4      // minimum length of a word; a shorter one has too many neighbors
-	farWord     = 8      // length from which two mistakes are allowed
-	maxForms    = 8      // maximum number of passages to read for a form of a word
+	minMisspelt = 4      // minimum length of a word to correct; a shorter word has too many neighbors
+	farWord     = 8      // minimum length of a word in which two mistakes are allowed
+	maxForms    = 8      // maximum number of passages to read to find a form of a word
 )
 
 // correct replaces words that the site does not contain with words of similar spelling. Of equally

@@ -23,7 +23,7 @@ type Part struct {
 	Text   string // without the query syntax; never empty
 	Field  Field
 	Phrase bool // the words must be consecutive
-	Not    bool // excludes passages with the part
+	Not    bool // passages that contain the part are excluded
 }
 
 // Query is a parsed question. The zero value is empty.

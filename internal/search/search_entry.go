@@ -77,7 +77,7 @@ func (x *Indexer) Entry(t Text) Entry {
 	}
 }
 
-// Terms yields each term of the last Entry once, in any order.
+// Terms yields each distinct term of the entry that Entry last returned, in any order.
 func (x *Indexer) Terms() iter.Seq[string] {
 	clear(x.seen)
 	for _, f := range []*field{&x.title, &x.headings, &x.text} {

@@ -65,7 +65,7 @@ func (a *Analyzer) matches(text, lang string, terms map[string]float64) []match 
 		}
 		if t.Start >= counted {
 			at += utf8.RuneCountInString(text[counted:t.Start])
-		} else { // the whole of a compound
+		} else { // a whole compound, which starts before its last part
 			at -= utf8.RuneCountInString(text[t.Start:counted])
 		}
 		counted = t.Start

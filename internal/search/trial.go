@@ -9,7 +9,7 @@ type Trial struct {
 	EveryOnly    bool    // search only for passages with every word
 	Duplicates   bool    // keep near-duplicates
 	StopWords    bool    // also search for stop words
-	VectorWeight float64 // factor for the weight of similarity. If zero, 1
+	VectorWeight float64 // factor for the weight of similarity. If zero, 1.
 }
 
 type trialKey struct{}

@@ -22,7 +22,7 @@ type Report struct {
 	File      string                    `json:"file"`      // configuration file that was written
 	As        string                    `json:"as"`        // kind of the source, such as wordpress or crawl
 	Generator string                    `json:"generator"` // generator that the home page names
-	Server    string                    `json:"server"`    // Server field of the site
+	Server    string                    `json:"server"`    // Server header field of the site
 	Pages     int                       `json:"pages"`     // estimated number of pages; -1 if unknown
 	Has       []string                  `json:"has"`       // protocols that the site already has
 	Seen      int                       `json:"seen"`      // number of URLs that the probe has seen

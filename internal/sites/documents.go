@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Names of site-wide documents. A site may have its own. All except the sitemap are at the
-// root of the host.
+// Paths of site-wide documents. A site may have its own documents at these paths. All except the
+// sitemaps are at the root of the host.
 const (
 	RobotsPath  = "/robots.txt"
 	catalogPath = "/.well-known/api-catalog"
@@ -38,7 +38,7 @@ type Options struct {
 	// all paths of the host. If Host is nil, the site has only the paths below Base.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
-	Robots       *policy.Robots // policy in robots.txt, or nil
+	Robots       *policy.Robots // adds the policy to robots.txt; may be nil
 	Lines        policy.RobotsLines
 	MCP          MCP
 	Visibility   millrace.Visibility

@@ -14,7 +14,7 @@ import (
 
 // MCP describes the MCP server of a site. The zero value means no server.
 type MCP struct {
-	Path    string // path of its endpoint below the endpoint base. If empty, there is no server.
+	Path    string // path of the endpoint below the endpoint base. If empty, there is no server.
 	Version string // version of the server
 	Key     bool   // requests need a key
 }

@@ -72,7 +72,7 @@ func (s *signatureCache) add(w *response, digest string) error {
 		if last.input, last.signature, last.again, err = w.d.o.Signer.Sign(full, http.StatusOK, w.Header()); err != nil {
 			return err
 		}
-		if plain { // there are only few plain paths
+		if plain { // there are only a few plain paths
 			if s.last == nil {
 				s.last = make(map[string]signedBody)
 			}
