@@ -14,10 +14,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxAgents is the number of user agents in the cache of [Bots].
+// maxAgents is the maximum number of user agents in the cache of [Bots].
 const maxAgents = 8192
 
-// Bots identifies the bots of lines. It is not safe for concurrent use.
+// Bots identifies the bots in the lines of a log. It is not safe for concurrent use.
 type Bots struct {
 	Table *bots.Table
 	Local map[netip.Addr]bool // addresses of this machine, see [LocalAddresses]

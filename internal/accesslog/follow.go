@@ -49,8 +49,8 @@ type FollowOptions struct {
 // was renamed or copied is therefore read to its end before its successor. Every line counts once,
 // even if the process was killed.
 //
-// If the server passes requests on to millrace, the log also contains them. To count them only
-// once, the gateway must record its events by [Follower.Record].
+// If the server passes requests on to millrace, the log also contains these requests. To count them
+// only once, the gateway must record its events with [Follower.Record].
 type Follower struct {
 	o      FollowOptions
 	host   string
@@ -106,7 +106,7 @@ func NewFollower(o *FollowOptions) (*Follower, error) {
 	return f, nil
 }
 
-// Record passes an event of the gateway on to the recorder.
+// Record records an event of the gateway, and remembers it until its line appears in the log.
 func (f *Follower) Record(e store.Event) {
 	f.seen.add(&e)
 	f.o.Recorder.Record(e)

@@ -44,7 +44,7 @@ type jsonLine struct {
 	RequestTime jsontext.Value `json:"request_time"`
 }
 
-// caddyRequest is the member request in logs of Caddy.
+// caddyRequest is the value of the member "request" in Caddy's logs.
 type caddyRequest struct {
 	ClientIP   jsontext.Value `json:"client_ip"`
 	RemoteIP   jsontext.Value `json:"remote_ip"`

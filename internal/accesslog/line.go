@@ -192,7 +192,7 @@ func (p *Parser) took(b []byte, l *Line) {
 	}
 }
 
-// maxSeconds is the maximum duration of a request in seconds. A larger number is some other figure.
+// maxSeconds is the maximum duration of a request in seconds. A larger number has another meaning.
 const maxSeconds = 7 * 24 * 3600
 
 // time parses a time, such as 10/Oct/2000:13:55:36 -0700.

@@ -32,8 +32,8 @@ func (p *position) fits(f *os.File) bool {
 	return p.Offset == 0 || before(f, p.Offset) == p.Before
 }
 
-// renamedLog opens the file next to the log that contains the position, after the log was renamed
-// or copied. It returns nil if no file does. It does not read compressed files.
+// renamedLog opens the file in the log's folder that contains the position, after the log was
+// renamed or copied. It returns nil if no file does. It does not read compressed files.
 func (f *Follower) renamedLog() *os.File {
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(f.o.File), "*"))
 	stem, _, _ := strings.Cut(filepath.Base(f.o.File), ".")

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxLine is the size in bytes from which lines are skipped. Lines of real requests are much
-	// shorter, because servers limit the size of requests.
+	// Lines of maxLine bytes or more are skipped. Lines of real requests are much shorter, because
+	// servers limit the size of requests.
 	maxLine     = 1 << 20
 	maxExamples = 3
 	maxExample  = 160 // maximum number of bytes of an example

@@ -57,7 +57,7 @@ func (p *provider) send(ctx context.Context, body any) (http.Header, []byte, err
 	return fetch.Post(ctx, p.client, p.target.url.String(), h, encoded)
 }
 
-// group divides events into groups of one request each. Each group keeps the order.
+// group divides events into one group per request. Each group keeps the order.
 func (r *receiver) group(events []store.Event) (out [][]store.Event) {
 	open := make(map[string]int) // index of the group that is not full, per bot if byBot
 	for _, e := range events {

@@ -23,7 +23,8 @@ const (
 	lastCall  = 10 * time.Second // time limit for storing the pending events when Run ends
 	tidyFirst = time.Minute
 	tidyEvery = time.Hour
-	// maxClockStep is the maximum change of the clock after which Tidy still deletes events.
+	// maxClockStep is the maximum change of the clock after which the recorder still deletes
+	// events.
 	maxClockStep = 10 * time.Minute
 )
 
@@ -109,7 +110,8 @@ func (r *Recorder) store(ctx context.Context) error {
 	return nil
 }
 
-// fill completes the events taken from the buffer.
+// fill sets the HTML sizes of the pages in the events taken from the buffer. If a QueryKey is set,
+// it replaces queries with hashes.
 func (r *Recorder) fill(ctx context.Context) {
 	var pages []*store.Event
 	for i := range r.taken {
@@ -176,7 +178,7 @@ func (r *Recorder) tidying(ctx context.Context) {
 	}
 }
 
-// tidy tidies the store once, unless another process does.
+// tidy tidies the store once, unless another process is tidying it.
 func (r *Recorder) tidy(ctx context.Context, now time.Time) error {
 	f := func(ctx context.Context, l store.Lease) error {
 		return r.usage.Tidy(ctx, l, r.site, now.Add(-r.o.Keep), now.Add(-keepHours))

@@ -126,8 +126,7 @@ func (b *buffer) reset() {
 	b.records, b.text, b.kinds = b.records[:0], b.text[:0], b.kinds[:0]
 }
 
-// New returns a recorder of a site in a store. o may be nil. The caller must
-// run [Recorder.Run].
+// New returns a recorder for a site in a store. o may be nil. The caller must run [Recorder.Run].
 func New(usage store.Usage, site string, o *Options) *Recorder {
 	r := &Recorder{usage: usage, site: site, wake: make(chan struct{}, 1)}
 	if o != nil {

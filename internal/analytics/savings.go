@@ -74,7 +74,7 @@ func (s *Saved) Add(u *Saved) {
 	*z = ZeroFetch{z.Pages + w.Pages, z.Bytes + w.Bytes, z.Tokens + w.Tokens, savings.Round(z.KWh + w.KWh), savings.Estimate}
 }
 
-// DaySaved is the savings of one bot by one protocol on one day in UTC.
+// DaySaved contains the savings of one bot by one protocol on one day in UTC.
 type DaySaved struct {
 	Day      time.Time `json:"day"` // the day, in UTC
 	Bot      string    `json:"bot"`
@@ -93,8 +93,8 @@ const (
 	siteWide = "site" // site-wide documents, which every crawler fetches
 )
 
-// ByDay returns the savings of each bot by each protocol and day, ordered by day,
-// bot and protocol. sums are daily sums of a store.
+// ByDay yields the savings of each bot by each protocol and day, ordered by day, bot and protocol.
+// sums are daily sums of a store.
 func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients) iter.Seq2[DaySaved, error] {
 	return func(yield func(DaySaved, error) bool) {
 		var (
@@ -136,7 +136,7 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 	}
 }
 
-// daySum sums one bot, protocol and day.
+// daySum sums the requests of one bot by one protocol on one day.
 type daySum struct {
 	DaySaved
 	sent, instead     float64 // bytes on the wire

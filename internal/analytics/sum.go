@@ -22,20 +22,20 @@ type Savings struct {
 	Days      []DateSaved     `json:"days"`          // sums by day, the oldest first
 }
 
-// BotSaved is the savings of one bot.
+// BotSaved contains the savings of one bot.
 type BotSaved struct {
 	Bot    string `json:"bot"`
 	Family string `json:"family,omitempty"`
 	Saved
 }
 
-// ProtocolSaved is the savings by one protocol.
+// ProtocolSaved contains the savings by one protocol.
 type ProtocolSaved struct {
 	Protocol string `json:"protocol"`
 	Saved
 }
 
-// DateSaved is the savings on one day in UTC.
+// DateSaved contains the savings on one day in UTC.
 type DateSaved struct {
 	Day time.Time `json:"day"` // the day, in UTC
 	Saved

@@ -41,7 +41,7 @@ type Unusual struct {
 	Flag      string    `json:"flag,omitempty"`     // flag that implements the advice
 }
 
-// Thresholds.
+// Thresholds for the patterns.
 const (
 	minRefetches     = 10      // minimum number of whole responses with the same content
 	maxPaths         = 50_000  // maximum number of paths to count

@@ -327,5 +327,5 @@ func declares(word string) bool {
 	return false
 }
 
-// errUnknown is the error of an unknown name.
+// errUnknown is the error for an unknown name.
 var errUnknown = millrace.Coded("unknown-bot", errors.New("unknown bot, family or purpose"))

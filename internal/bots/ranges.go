@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// RangeFile is a file of addresses of a bot, or of each bot of a family.
+// RangeFile names a file with the addresses of a bot, or of each bot in a family.
 type RangeFile struct {
 	Name string // token, name or family of the bots
 	File string // name of the file, which has a format of [ReadRanges]

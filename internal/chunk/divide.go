@@ -116,7 +116,7 @@ func mix(h uint64) uint64 {
 	return h ^ h>>33
 }
 
-// never is the class of cuts to use only as a last resort.
+// Cuts of the class never or a higher class are used only as a last resort.
 const never = 12
 
 // pack selects cuts for as few parts as possible, none longer than most. Each part ends at the

@@ -64,8 +64,8 @@ func (l *lines) inside(blocks []millrace.Block, first, indent string) {
 // of the content.
 const maxIndent = 16
 
-// line adds the lines of a text, the first with the prefix first, the others with indent. It
-// reports whether the text has content.
+// line adds the lines of a text. first is the prefix of the first line, and indent that of the
+// others. It reports whether the text has content.
 func (l *lines) line(first, indent, text string) bool {
 	text = strings.TrimSpace(text)
 	if text == "" {

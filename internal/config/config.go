@@ -73,7 +73,7 @@ func (c *Config) Lookup(flag string) (value any, from string) {
 	return s.value, s.place
 }
 
-// variable returns the environment variable of a flag.
+// variable returns the name of the environment variable for a flag.
 func variable(flag string) string {
 	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -89,7 +89,7 @@ func setList(data []byte, key string, items []string) ([]byte, error) {
 // keyLine matches the beginning of a line with a key: the text before it, and the key.
 var keyLine = regexp.MustCompile(`^(\s*)([\w-]+|"[\w-]+"|'[\w-]+')\s*:`)
 
-// rewrite writes a list that has an item on each line in the file.
+// rewrite writes the new items of a list whose old items are on separate lines of the file.
 func (at *extent) rewrite(b *strings.Builder, lines, head []string, items []string, eol string) {
 	key := lines[at.from]
 	if len(items) == 0 {
@@ -194,7 +194,7 @@ func findKey(data []byte, key string) (at *extent, indent string, err error) {
 	return at, indent, nil
 }
 
-// list finds the items of a list with one on each line.
+// list finds the items of a list, if they are on separate lines.
 func (at *extent) list(n ast.Node) error {
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok || seq.IsFlowStyle || len(seq.Entries) == 0 || len(seq.Entries) != len(seq.Values) {
@@ -240,7 +240,7 @@ func comments(value string) (out []string) {
 	return out
 }
 
-// Quote returns text as a YAML scalar in JSON form.
+// Quote returns s as a double-quoted YAML scalar, in the syntax of JSON.
 func Quote(s string) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

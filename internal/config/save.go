@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// Changes are changes of a configuration file.
+// Changes are changes to a configuration file.
 type Changes struct {
 	Lists map[string][]string // new lists by key
 	// Policy has members of the policy by their dotted names, such as "purposes.search". A value is
@@ -168,7 +168,7 @@ func (c *Config) decides(key string) error {
 	return nil
 }
 
-// members returns the members of the policy by their names below the policy.
+// members returns the members of the policy, keyed by their names without the prefix "policy.".
 func (c *Config) members() map[string]any {
 	out := map[string]any{}
 	for _, v := range c.PolicyValues {

@@ -75,7 +75,7 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// child finds a key of a map. alone reports that it is the only key. column is the column of the
+// child finds a key of a map. alone reports whether it is the only key. column is the column of the
 // keys, or 0 if there are none.
 func child(m ast.MapNode, key string) (kv *ast.MappingValueNode, alone bool, column int) {
 	if m == nil {

@@ -13,7 +13,7 @@ const bufferSize = 4 << 10
 
 type connKey struct{}
 
-// Context makes a connection available to [Write], as [http.Server.ConnContext]. TLS
+// Context is an [http.Server.ConnContext] that makes a connection available to [Write]. TLS
 // connections are excluded, because records cannot be joined.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	if c, ok := c.(*conn); ok {

@@ -22,7 +22,7 @@ import (
 // response, if any, on the new connection and closes it. While more than a sixteenth of the
 // connections wait for their first request, Limit closes a new connection from an address that
 // already has several of these. If the process has as many open files as the system allows, Limit
-// closes connections in the same way. The server must use [State].
+// closes an eighth of the connections, chosen in the same way. The server must use [State].
 func Limit(ln net.Listener, most int, response string, proxy func(netip.Addr) bool, log *slog.Logger) net.Listener {
 	return &limited{Listener: ln, most: most, response: response, proxy: proxy, log: log, each: make(map[netip.Addr]*holder), began: time.Now()}
 }
@@ -56,7 +56,7 @@ const (
 // holder contains the connections of an address by state, in the order of their last change.
 type holder [active + 1]list.List
 
-// State follows the requests of a connection, as [http.Server.ConnState].
+// State is an [http.Server.ConnState] that follows the requests of a connection.
 func State(c net.Conn, s http.ConnState) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -76,7 +76,7 @@ func State(c net.Conn, s http.ConnState) {
 	}
 }
 
-// enter changes the state. The caller holds the lock.
+// enter adds the connection to the list of a state. The caller holds the lock.
 func (c *conn) enter(s state) {
 	c.state, c.since = s, time.Now()
 	c.element = c.holder[s].PushBack(c)
@@ -85,7 +85,7 @@ func (c *conn) enter(s state) {
 	}
 }
 
-// leave leaves the state. The caller holds the lock.
+// leave removes the connection from the list of its state. The caller holds the lock.
 func (c *conn) leave() {
 	c.holder[c.state].Remove(c.element)
 	if c.state == fresh {

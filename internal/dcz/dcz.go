@@ -1,5 +1,5 @@
-// Package dcz codes bodies against an earlier version of the same document: the content coding dcz,
-// Compression Dictionary Transport with Zstandard (RFC 9842).
+// Package dcz encodes and decodes the content coding dcz: Compression Dictionary Transport with
+// Zstandard (RFC 9842). The dictionary of a body is an earlier version of the same document.
 //
 // A dictionary is the identity representation of an earlier response, and its [ID] is the SHA-256
 // of those bytes. A client that has a dictionary sends its ID in Available-Dictionary, and dcz in
@@ -40,7 +40,7 @@ const (
 	header    = 8 + sha256.Size
 )
 
-// magic begins a body: a skippable frame of Zstandard with 32 bytes.
+// magic is the start of a coded body: the header of a skippable Zstandard frame of 32 bytes.
 var magic = []byte{0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0}
 
 // ID identifies a dictionary: the SHA-256 of its bytes.
@@ -83,11 +83,11 @@ func window(dict int64) int64 { return max(minWindow, dict+dict/4) }
 // tables.
 const small = 512 << 10
 
-// Encoder codes bodies. The zero value is ready to use and safe for concurrent use.
+// Encoder encodes bodies. The zero value is ready to use and safe for concurrent use.
 type Encoder struct{ pool sync.Pool }
 
-// Encode returns target in the coding. It returns ErrInvalid if the sizes do not fit; see [Fits].
-// For large bodies, Encode takes about ten times the memory of both.
+// Encode returns target encoded as dcz. It returns ErrInvalid if the sizes do not fit; see [Fits].
+// For large bodies, Encode uses about ten times their total size in memory.
 func (e *Encoder) Encode(dict []byte, id ID, target []byte) ([]byte, error) {
 	if !Fits(int64(len(dict)), int64(len(target))) {
 		return nil, fmt.Errorf("%s: %d bytes do not fit a dictionary of %d bytes: %w", Name, len(target), len(dict), millrace.ErrInvalid)

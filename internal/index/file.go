@@ -223,7 +223,7 @@ func (x *Index) Tidy() error {
 	return errors.Join(errs...)
 }
 
-// read runs do on a connection that sees one state of the file.
+// read runs do in a read transaction, which sees one state of the file.
 func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

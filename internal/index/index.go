@@ -129,7 +129,7 @@ func (s searchable) Search(ctx context.Context, q millrace.Query) (*millrace.Fou
 	return s.index.Search(ctx, s.View, q)
 }
 
-// Stages of an index. Searches are possible from the stage comparing on.
+// Stages of an index. Searches are possible in the stages comparing and following.
 const (
 	filling   = iota // Update reads all pages
 	counting         // Update counts the terms

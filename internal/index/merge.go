@@ -15,8 +15,8 @@ const (
 	mergePages = 64
 	// fillPages is the same limit during the first fill.
 	fillPages = 1000
-	// crisisSegments is the number of segments of a level at which FTS5 merges during writes. It
-	// is reached only if many updates had no time to merge.
+	// crisisSegments is the number of segments on one level at which FTS5 merges during writes. It
+	// is reached only if many updates ended before they could merge.
 	crisisSegments = 64
 	// manySegments is the number of segments at which FTS5 merges fillMerge segments of
 	// similar size during the first fill. With more than 2,000 segments FTS5 reports a full

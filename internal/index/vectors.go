@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// Weights of the similarity of vectors; that of words is 1. The weight is lower for a model that
-// was fitted to the site's own words.
+// Weights of the similarity of vectors. The weight of words is 1. The weight is lower for a model
+// that was fitted to the site's own words.
 const (
 	fittedWeight   = 0.8
 	embeddedWeight = 1
 	// fittedHalf is the number of words of a passage at which a fitted vector has half its weight.
-	// On Cranfield, CACM and CISI, values from 5 to 15 give equal results, and 25 worse ones.
+	// On Cranfield, CACM and CISI, values from 5 to 15 give equal results, and 25 gives worse ones.
 	fittedHalf = 10
 )
 

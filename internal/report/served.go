@@ -30,7 +30,7 @@ type Served struct {
 // unusualSpan is the maximum period to search for unusual patterns.
 const unusualSpan = 7 * 24 * time.Hour
 
-// served returns the reports on the sites of a store that machines requested.
+// served returns a report for each site of a store that received requests from machines.
 func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error) {
 	usage := st.Usage()
 	names, err := ingest.SiteNames(ctx, st)
@@ -62,8 +62,8 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	return out, nil
 }
 
-// averages returns the average figures of a site's pages. It logs errors, and leaves the affected
-// sizes unknown.
+// averages returns the number and the mean HTML size of a site's pages. It logs errors, and leaves
+// the affected values zero.
 func (o *Options) averages(ctx context.Context, st store.Store, name string) analytics.Pages {
 	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages

@@ -23,7 +23,7 @@ type Coefficient struct {
 	Source string  `json:"source"` // source of the default
 }
 
-// Default returns the coefficients of the sources in [List].
+// Default returns the default coefficients. [List] names their sources.
 func Default() Coefficients {
 	return Coefficients{KWhPerGB: 0.06, BytesPerToken: 4, HTMLPerText: 14.8, HTMLCompression: 5.1}
 }

@@ -30,7 +30,7 @@ const (
 // sampled is the minimum number of HTML documents for a mean.
 const sampled = 10
 
-// Figure is the amount spent, the amount of the baseline, and the difference.
+// Figure contains the amount spent, the amount of the baseline, and the difference.
 type Figure struct {
 	Spent   float64 `json:"spent"`      // amount spent
 	Instead float64 `json:"instead_of"` // amount that fetching HTML would have cost

@@ -50,8 +50,8 @@ func (s *segmenter) put(w analyzed, start, end int, extra bool) {
 	}
 }
 
-// dense yields overlapping pairs of letters of a run in a script without spaces. It also
-// yields the last letter, so that each letter begins a term. Marks belong to their letter.
+// dense yields the overlapping pairs of letters in a run of a script without spaces. It also yields
+// the last letter, so that each letter begins a term. Marks belong to their letter.
 func (s *segmenter) dense(i int) int {
 	last, pairs := -1, false
 	for !s.done {

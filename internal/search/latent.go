@@ -40,7 +40,7 @@ const (
 	// rounds, it is equal.
 	oversampling = 16
 	rounds       = 4
-	// maxDistinct is the number of different terms of one passage that Fit uses at most.
+	// maxDistinct is the maximum number of different terms of one passage that Fit uses.
 	maxDistinct = 4096
 )
 

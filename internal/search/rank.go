@@ -25,7 +25,7 @@ const excludedPart = 0.5
 // by their vectors, and rank considers more candidates.
 const few = 10
 
-// deep is the number of passages, the best ones by words, that are first ranked by similarity too.
+// deep is the number of passages, the best by words, that rank first compares by similarity.
 const deep = 300
 
 // ranked is a passage with its scores.

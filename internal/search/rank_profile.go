@@ -34,7 +34,7 @@ const (
 	maxWeight = 31
 )
 
-// lowBits returns the number of low bits of each of n hashes.
+// lowBits returns the number of low bits of a hash in a profile of n terms.
 func lowBits(n int) int { return max(0, bits.Len(uint(1<<hashBits/max(n, 1)))-1) }
 
 // profiler encodes the profiles of passages, one at a time.
@@ -161,7 +161,8 @@ func (p Profile) level(at, i, n int) int {
 // wordBits is the minimum number of bits that bits returns.
 const wordBits = 57
 
-// bits returns at least wordBits bits from bit at on. Bits after the end of the profile are zero.
+// bits returns at least wordBits bits, starting at bit at. Bits after the end of the profile are
+// zero.
 func (p Profile) bits(at int) uint64 {
 	i := at / 8
 	if i+8 <= len(p) {
@@ -174,7 +175,7 @@ func (p Profile) bits(at int) uint64 {
 	return binary.LittleEndian.Uint64(last[:]) >> (at % 8)
 }
 
-// ones counts the ones among the n bits from bit at on.
+// ones counts the ones among n bits, starting at bit at.
 func (p Profile) ones(at, n int) (sum int) {
 	for ; n > 0; at, n = at+wordBits, n-wordBits {
 		sum += bits.OnesCount64(p.bits(at) & (1<<min(n, wordBits) - 1))

@@ -78,7 +78,7 @@ const (
 	otherScripts = "scripts"
 )
 
-// canonicalLanguage returns the name of a language in this package.
+// canonicalLanguage maps the subtag of a language to the name that this package uses.
 func canonicalLanguage(lang string) string {
 	switch lang {
 	case "", "und", "mul":

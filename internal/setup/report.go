@@ -138,7 +138,7 @@ func inShell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// follow returns the next commands.
+// follow returns the commands to run next.
 func (r *Report) follow() (next []string) {
 	file := ""
 	if r.File != "millrace.yaml" {

@@ -72,8 +72,9 @@ func New(server *edition.Server, o *Options) (*Documents, error) {
 }
 
 // Serve serves a site-wide document. It returns false, without a response, if the path does not
-// name one, or if the site's own document needs no additions. The path of inner is relative to the
-// endpoint base; inner is nil for other paths. After an error, no response has begun.
+// name such a document, or if the site's own document needs no additions. The path of inner is
+// relative to the endpoint base; inner is nil for other paths. After an error, no response has
+// begun.
 func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) (bool, error) {
 	ed := d.server.Current()
 	if ed == nil {
@@ -157,7 +158,7 @@ func (d *Documents) own(r *http.Request, path string, most int) *subrequest.Resp
 }
 
 // small sends a document that was composed for the request. It also answers OPTIONS, and returns an
-// error for other methods than GET and HEAD.
+// error for methods other than GET and HEAD.
 func (w *response) small(r *http.Request, contentType, maxAge string, body []byte) (bool, error) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -36,8 +36,8 @@ type ownName struct {
 	until time.Time
 }
 
-// Own reports whether a request is for a file of the site at a path that a machine document may
-// also have. The path of r is relative to the base.
+// Own reports whether a request is for the site's own file at a path where millrace may also have a
+// document. The path of r is relative to the base.
 func (d *Documents) Own(r *http.Request) bool {
 	if d.o.Origin == nil || d.endpoints != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -59,8 +59,8 @@ func (d *Documents) Own(r *http.Request) bool {
 	})
 }
 
-// hasFile requests a file of the site by HEAD. It ignores HTML, because a site may send a page
-// for every path. After an error, the result is unknown.
+// hasFile reports whether the site has its own file at the path of r. It sends a HEAD request, and
+// ignores HTML, because a site may send a page for every path. After an error, known is false.
 func (d *Documents) hasFile(r *http.Request) (there, known bool) {
 	// All clients share the result, so the request must not end when the client of this request
 	// disconnects.

@@ -18,8 +18,8 @@ const (
 	Standalone Place = "standalone" // no other server is involved
 )
 
-// PlaceOf returns the configured place. If configured is empty, it is Front with an origin,
-// Alongside if the source is the URL of a site, and otherwise Standalone. An error wraps
+// PlaceOf returns the configured place. If configured is empty, the place is Front if origin is
+// set, else Alongside if source is the URL of a site, else Standalone. An error wraps
 // [millrace.ErrInvalid].
 func PlaceOf(configured Place, source, origin string) (Place, error) {
 	switch {

@@ -45,7 +45,7 @@ type Coder struct {
 	dec    *zstd.Decoder // contains the dictionaries used so far; no file has many
 }
 
-// dictionary is a dictionary to encode with. The zero value is absent.
+// dictionary is a dictionary to encode with. The zero value means no dictionary.
 type dictionary struct {
 	id   uint32
 	data []byte
@@ -64,7 +64,7 @@ const (
 	window = 256 << 10
 	// maxRecord is the maximum size of a record in bytes, which is the limit of SQLite.
 	maxRecord = 1 << 30
-	// samples is the number of records in a dictionary; each contributes piece bytes.
+	// samples is the number of records in a dictionary; each contributes at most piece bytes.
 	samples, piece = 128, 512
 )
 

@@ -227,7 +227,7 @@ func (a *Applier) folders() error {
 	return nil
 }
 
-// writable returns an error for missing permissions before the first change.
+// writable returns an error if a permission to write one of the changes is missing.
 func (a *Applier) writable() error {
 	for _, c := range a.now.Changes {
 		dir := filepath.Dir(c.File)

@@ -141,8 +141,8 @@ func caddyFile(file string, data []byte, site *url.URL) (f caddyfile) {
 	return f
 }
 
-// addressRank returns how well the address of a block fits a site, as nameRank does; -1 = not at
-// all.
+// addressRank returns how well the address of a block fits a site, like nameRank, or -1 if it does
+// not fit. An address with another port fits less well.
 func addressRank(address string, site *url.URL) int {
 	if address == "" || strings.HasPrefix(address, "(") || strings.HasPrefix(address, "&") {
 		return -1

@@ -79,7 +79,7 @@ func end(data []byte, at int, text string) int {
 	return len(data)
 }
 
-// block is a block of a server, with the position for a new line.
+// block is a server block, with the position for a new line.
 type block struct {
 	file  string
 	at    int // offset of the end of its opening brace
