@@ -147,8 +147,8 @@ func origin(target []byte) []byte {
 }
 
 // took sets the duration from the fields after the user agent. It uses the largest decimal number
-// with three or six digits after the point, such as 0.123. If there is none, it uses a single
-// integer in the configured unit.
+// with three or six digits after the point, such as 0.123, else a single integer in the configured
+// unit.
 func (p *Parser) took(b []byte, l *Line) {
 	var integers int
 	var last int64

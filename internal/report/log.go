@@ -66,11 +66,11 @@ type Traffic struct {
 	Pages              int64   `json:"pages"`                // requests for pages that were sent with status 200
 	NotModified        int64   `json:"not_modified"`         // requests that a 304 answered
 	Unchanged          int64   `json:"unchanged"`            // responses that were probably unchanged, because the same bot got the same status and size from the same URL before
-	Sent               int64   `json:"sent"`                 // GET requests with status 200 and a body, including Unchanged
+	Sent               int64   `json:"sent"`                 // GET requests with status 200 and a body, including those that "unchanged" counts
 	Bytes              int64   `json:"bytes"`                // bytes of bodies, as sent
-	UnchangedBytes     int64   `json:"unchanged_bytes"`      // bytes of the responses that Unchanged counts
-	PageBytes          int64   `json:"page_bytes"`           // bytes of the responses that Pages counts
-	UnchangedPageBytes int64   `json:"unchanged_page_bytes"` // bytes of the responses that both Pages and Unchanged count
+	UnchangedBytes     int64   `json:"unchanged_bytes"`      // bytes of the responses that "unchanged" counts
+	PageBytes          int64   `json:"page_bytes"`           // bytes of the responses that "pages" counts
+	UnchangedPageBytes int64   `json:"unchanged_page_bytes"` // bytes of the responses that both "pages" and "unchanged" count
 	Seconds            float64 `json:"seconds"`              // time until responses were sent, an upper bound of the processor time
 }
 
