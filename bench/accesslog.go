@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/report"
 )
 
-// logMemory is the limit of memory in MB.
+// logMemory is the memory limit in MB.
 const logMemory = 100
 
 // accessLog compares the speed of `millrace report` for a compressed access log with that of
@@ -69,7 +69,7 @@ func (b *bench) accessLog(ctx context.Context, n int) error {
 	return nil
 }
 
-// endedWatched runs a command. It returns the work of the command, without units, and its peak
+// endedWatched runs a command. It returns the work of the command, with units unset, and its peak
 // resident memory in MB. It does not use [maxMemory], whose result would include the memory of
 // this process.
 func endedWatched(c *exec.Cmd) (w work, peak float64, err error) {
@@ -93,8 +93,8 @@ func endedWatched(c *exec.Cmd) (w work, peak float64, err error) {
 	}
 }
 
-// writeLog writes a log of 60 days in the combined format of nginx, with the time of each request. A
-// third of the requests are from bots.
+// writeLog writes a log of 60 days in nginx's combined format, with the duration of each request
+// appended. A third of the requests are from bots; if distinct is set, each has its own path and bot.
 func writeLog(name string, n int, distinct bool) (err error) {
 	f, err := os.Create(name)
 	if err != nil {

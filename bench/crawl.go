@@ -17,13 +17,12 @@ import (
 	"time"
 )
 
-// crawl compares crawls with wget --mirror of the same pages: generated pages and the
-// PostgreSQL manual, which it crawls a second time. Then it measures the memory of a
-// crawl of many generated pages.
+// crawl compares millrace's crawls of generated pages and of the PostgreSQL manual with
+// wget --mirror. Then it measures the memory of a crawl of many generated pages.
 func (b *bench) crawl(ctx context.Context, pages int) error {
 	manual, err := filepath.EvalSymlinks(b.manual)
 	if err != nil {
-		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
+		return fmt.Errorf("%w; install Debian's postgresql-doc-15, or give its folder with -manual", err)
 	}
 	if err := b.versusWget(ctx, peerTask{Generated: 1000}, "1000 generated pages of 4 kB", 0); err != nil {
 		return err
@@ -54,7 +53,8 @@ func (b *bench) crawl(ctx context.Context, pages int) error {
 // crawls is the number of times that each crawler crawls the site.
 const crawls = 3
 
-// versusWget crawls a site alternately with millrace and wget, and then once more with millrace.
+// versusWget crawls a site alternately with wget and millrace. Then it crawls the site once more with
+// millrace, and serves the mirror.
 func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reach float64) error {
 	s, err := startPeer(ctx, site)
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reac
 			return w, err
 		}
 		w, err = ended(exec.CommandContext(ctx, "wget", "--mirror", "--no-parent", "-q", "-P", dir, s.url))
-		if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 8) { // 8: a dead link
+		if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || exit.ExitCode() != 8) { // 8: the server sent an error, as for a dead link
 			return w, fmt.Errorf("wget: %w", err)
 		}
 		err = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -97,7 +97,7 @@ func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reac
 		return err
 	}
 	if second.Added+second.Updated+second.Deleted > 0 {
-		return fmt.Errorf("the second crawl found changes without any: %+v", second)
+		return fmt.Errorf("the second crawl of an unchanged site found changes: %+v", second)
 	}
 	serving, err := b.startServer(ctx, store)
 	if err != nil {
@@ -111,7 +111,7 @@ func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reac
 	})
 	each := float64(second.BytesReceived) / float64(first.Added)
 	b.add(row{
-		what:  fmt.Sprintf("second crawl of it: %d requests for %d pages", second.Requests, first.Added),
+		what:  fmt.Sprintf("second crawl of the same site: %d requests for %d pages", second.Requests, first.Added),
 		limit: "400 bytes a page", ours: fmt.Sprintf("%.0f bytes a page", each),
 		ratio: fmt.Sprintf("%.2f", each/400), reach: "at most 1",
 		// The extra requests are for robots.txt and two sitemaps, all absent.
@@ -127,8 +127,8 @@ type pullReport struct {
 	BytesReceived                      int64 `json:"bytes_received"`
 }
 
-// pull crawls a site into a store. It returns the report, the work without its units,
-// and the peak memory of the process in MB.
+// pull crawls a site into a store. It returns the report, the work with units unset, and the peak
+// memory of the process in MB.
 func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w work, rss float64, err error) {
 	c := exec.CommandContext(ctx, b.binary, "pull", url, "--via", "crawl", "--allow-private", "--delay", "0", "--store", store, "--json", "--quiet")
 	var out, errs bytes.Buffer
@@ -139,11 +139,11 @@ func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w wo
 	return r, w, maxMemory(c), json.Unmarshal(out.Bytes(), &r)
 }
 
-// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to ten others,
+// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to up to ten others,
 // so every page can be reached by a few links.
 func generated(n int) http.Handler {
 	modified := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	// Pages are generated beforehand, so that the server costs little.
+	// Generate up to 5000 pages in advance, so that serving them costs little.
 	var made []string
 	for i := range min(n, 5000) {
 		made = append(made, generate(i, n, 6))

@@ -15,9 +15,9 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// dictionary measures documents that are coded against the version that the client has: their size
-// after one in a hundred of n pages has changed, the rate at which one is sent from the cache, and
-// the rate at which one is coded.
+// dictionary measures documents that are coded as dcz, with the client's version as the dictionary:
+// their size after a hundredth of n pages changed, the rate at which the cache serves them, and the
+// speed of encoding.
 func (b *bench) dictionary(ctx context.Context, n int) error {
 	dir := filepath.Join(b.dir, "versions")
 	for i := range n {
@@ -48,7 +48,7 @@ func (b *bench) dictionary(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	if _, err := quiet(ctx, s.pid); err != nil { // until the versions are kept
+	if _, err := quiet(ctx, s.pid); err != nil { // until the versions are stored as dictionaries
 		return err
 	}
 	edited := n / 100
@@ -91,8 +91,8 @@ func snapshotAt(ctx context.Context, url, path string) (string, error) {
 	return at[:len(at)-1], nil
 }
 
-// versionBytes compares the size of a document, coded against the client's version, with its size
-// in gzip.
+// versionBytes compares the size of a document that is coded with the client's version as the
+// dictionary with its size in gzip.
 func (b *bench) versionBytes(ctx context.Context, s *server, path string, held []byte, what string) error {
 	at, err := snapshotAt(ctx, s.url, path)
 	if err != nil {
@@ -129,14 +129,14 @@ func (b *bench) versionBytes(ctx context.Context, s *server, path string, held [
 		goal, reach, good = fmt.Sprintf("%.2f", float64(len(coded))/8000), "at most 8 kB", len(coded) <= 8000
 	}
 	b.add(row{
-		what: what + ", against the version before", limit: fmt.Sprintf("%d bytes in gzip, %d without coding", len(zipped), len(plain)),
+		what: what + ", against the previous version", limit: fmt.Sprintf("%d bytes in gzip, %d without coding", len(zipped), len(plain)),
 		ours: fmt.Sprintf("%d bytes, the first after %d ms", len(coded), took.Milliseconds()), ratio: goal, reach: reach, good: good,
 	})
 	return nil
 }
 
-// versionRates compares sending a document against a dictionary with sending it in gzip, both from
-// the cache, and measures coding the snapshot.
+// versionRates compares the rates at which the cache serves an M-URL as dcz and as gzip. It also
+// measures the speed of dcz encoding for the document at path and for the snapshot.
 func (b *bench) versionRates(ctx context.Context, s *server, path string, held map[string][]byte) error {
 	zipped, _, err := b.warm(ctx, s, []string{"p/100/llm.json"}, http.Header{"Accept-Encoding": {"gzip"}}, http.StatusOK)
 	if err != nil {
@@ -164,7 +164,7 @@ func (b *bench) versionRates(ctx context.Context, s *server, path string, held m
 	if err != nil {
 		return err
 	}
-	b.add(found.row("M-URL against a dictionary, from the cache, wrk -t1 -c16", "requests", "the same in gzip", 0.9))
+	b.add(found.row("M-URL in dcz, from the cache, wrk -t1 -c16", "requests", "the same in gzip", 0.9))
 	for _, p := range []string{path, snapshotPath} {
 		before := held[p]
 		at, err := snapshotAt(ctx, s.url, p)
@@ -192,7 +192,7 @@ func (b *bench) versionRates(ctx context.Context, s *server, path string, held m
 		}
 		rate := float64(times*(len(before)+len(after))) / 1e6 / (end - start).Seconds()
 		b.add(row{
-			what: fmt.Sprintf("coding %s, %.1f MB of dictionary and %.1f MB of document", p, float64(len(before))/1e6, float64(len(after))/1e6), limit: "25 MB for a second of processor time",
+			what: fmt.Sprintf("coding %s, %.1f MB of dictionary and %.1f MB of document", p, float64(len(before))/1e6, float64(len(after))/1e6), limit: "25 MB per second of processor time",
 			ours: fmt.Sprintf("%.0f MB", rate), ratio: fmt.Sprintf("%.2f", rate/25), reach: "at least 1", good: rate >= 25,
 		})
 	}

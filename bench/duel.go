@@ -14,7 +14,7 @@ import (
 
 // work is the work that a side does in one turn.
 type work struct {
-	units  float64       // requests, pages, megabytes
+	units  float64       // number of requests, pages or megabytes
 	passed time.Duration // wall clock
 	spent  time.Duration // processor time, user and system, of the working process
 }
@@ -32,7 +32,7 @@ type figures struct {
 // other load slows down equally. If a ratio is above 1, millrace is better.
 type score struct {
 	Peer, Ours figures
-	Rate, Cost float64 // by wall clock, and by processor time
+	Rate, Cost float64 // ratios by wall clock, and by processor time
 }
 
 // duel runs the peer and millrace in alternating turns. The side that starts alternates, too.
@@ -88,7 +88,7 @@ func short(d time.Duration) time.Duration {
 	return d.Round(unit)
 }
 
-// during measures this process while do runs; units is the work done.
+// during measures this process while do runs; units is the number of units that do processes.
 func during(units float64, do func() error) (work, error) {
 	began, before := time.Now(), processorTime()
 	err := do()
@@ -114,7 +114,7 @@ func (s *server) doing(do func() (float64, error)) side {
 	}
 }
 
-// ended runs a command to its end and returns its work, without units.
+// ended runs a command until it exits and returns its work, with units unset.
 func ended(c *exec.Cmd) (work, error) {
 	began := time.Now()
 	err := c.Run()
@@ -125,13 +125,13 @@ func ended(c *exec.Cmd) (work, error) {
 	return w, err
 }
 
-// maxMemory returns the peak resident memory in MB of a command that has ended.
+// maxMemory returns the peak resident memory in MB of a command that has exited.
 func maxMemory(c *exec.Cmd) float64 {
 	usage, _ := c.ProcessState.SysUsage().(*syscall.Rusage)
 	return float64(usage.Maxrss) / 1024
 }
 
-// processorOf returns the processor time of a process, 0 = this one.
+// processorOf returns the processor time of a process; pid 0 is this process.
 func processorOf(pid int) (time.Duration, error) {
 	var t unix.Timespec
 	const all = 2 // CPUCLOCK_SCHED of the kernel: all threads of a process, to the nanosecond
@@ -141,7 +141,7 @@ func processorOf(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// quiet waits until a process is nearly idle for two seconds, at most twenty minutes, and
+// quiet waits until a process has been nearly idle for two seconds, but at most 20 minutes, and
 // returns its processor time. A snapshot of 1,000,000 pages takes minutes.
 func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	last := time.Duration(-1)
@@ -163,8 +163,8 @@ func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	return last, nil
 }
 
-// against compares a server with one that only writes a constant response: the server's response
-// to the middle path.
+// against compares a server with a bare net/http server that always writes the same bytes: the
+// first server's response for the middle path.
 func (b *bench) against(ctx context.Context, s *server, what string, paths []string, header http.Header, status int, reach float64) error {
 	q, sample, err := b.warm(ctx, s, paths, header, status)
 	if err != nil {

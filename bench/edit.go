@@ -32,8 +32,8 @@ var editLimits = []struct {
 	{1_000_000, time.Second, 3 << 20, 3 * time.Second},
 }
 
-// edits measures the cost of one edited page until it is visible, the deferred work,
-// and the delay of an edit every second.
+// edits measures the cost of one edit until it is visible, the work that is deferred until after
+// that, and the delays until edits, one a second, are visible.
 func (b *bench) edits(ctx context.Context, large bool) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // lists are held in memory
 	for _, l := range editLimits {
@@ -55,7 +55,7 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 			ratio: fmt.Sprintf("%.2f", cost.spent.Seconds()/l.processor.Seconds()), reach: "at most 1", good: cost.spent <= l.processor,
 		})
 		b.add(row{
-			what: site + "written until it is visible", limit: megabytes(l.written),
+			what: site + "bytes written until it is visible", limit: megabytes(l.written),
 			ours:  fmt.Sprintf("%s (page documents and lists %s, store and index %s)", megabytes(cost.written), megabytes(cost.artifacts), megabytes(cost.written-cost.artifacts)),
 			ratio: fmt.Sprintf("%.2f", float64(cost.written)/float64(l.written)), reach: "at most 1", good: cost.written <= l.written,
 		})
@@ -66,7 +66,7 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 		}
 		b.add(row{
 			what: fmt.Sprintf("commit to visible in every protocol, %d edits, one a second, of %d pages: p99", lags.edits, l.pages), limit: l.lag.String(),
-			ours:  fmt.Sprintf("%s (p50 %s; the last is %s)", short(lags.at(0.99)), short(lags.at(0.5)), lags.last()),
+			ours:  fmt.Sprintf("%s (p50 %s; most often the last: %s)", short(lags.at(0.99)), short(lags.at(0.5)), lags.last()),
 			ratio: fmt.Sprintf("%.2f", lags.at(0.99).Seconds()/l.lag.Seconds()), reach: "at most 1", good: lags.at(0.99) <= l.lag,
 		})
 		share, err := b.deferred(ctx, l.pages, cost.spent)
@@ -89,12 +89,13 @@ type editing struct {
 	*server
 	file  string
 	pages int
-	count int // edits so far
+	count int // number of edits so far
 	db    store.Store
 	site  store.Site
 }
 
-// startEditing starts a server of n pages with some flags, which the bench edits.
+// startEditing starts a server with additional flags for a site of the given number of pages, and
+// opens the server's store for edits.
 func (b *bench) startEditing(ctx context.Context, pages int, flags ...string) (e *editing, err error) {
 	e = &editing{pages: pages}
 	if e.file, err = b.fill(ctx, pages); err != nil {
@@ -133,7 +134,7 @@ func (e *editing) next() (page int, edited *millrace.Page, sentence string) {
 	return page, edited, sentence
 }
 
-// commit writes an edited page. It tries again while the server writes to the store.
+// commit writes an edited page. It retries while the store is busy.
 func (e *editing) commit(ctx context.Context, page *millrace.Page) error {
 	for {
 		_, err := e.site.Apply(ctx, "bench", []millrace.Change{{Kind: millrace.Put, Ref: millrace.Ref{URL: page.URL}, Page: page}})
@@ -147,10 +148,10 @@ func (e *editing) commit(ctx context.Context, page *millrace.Page) error {
 type editCost struct {
 	spent, deferred          time.Duration
 	written, deferredWritten int64
-	artifacts                int64 // part of written
+	artifacts                int64 // bytes of artifacts, part of written
 }
 
-// edit returns the medians of some edits.
+// edit returns the median cost of several edits.
 func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 	const rounds = 5
 	var values [5][]float64
@@ -193,7 +194,8 @@ func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 	}, nil
 }
 
-// state returns the server's usage so far.
+// state returns the processor time and the bytes written of the server so far, and the current size
+// of its artifacts.
 func (e *editing) state() (c editCost, err error) {
 	if c.spent, err = processorOf(e.pid); err != nil {
 		return c, err
@@ -205,7 +207,7 @@ func (e *editing) state() (c editCost, err error) {
 	return c, err
 }
 
-// folderSize returns the bytes of all files below a folder.
+// folderSize returns the size of all files below a folder, in bytes.
 func folderSize(dir string) (n int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -225,11 +227,11 @@ func folderSize(dir string) (n int64, err error) {
 	return n, err
 }
 
-// visible polls until a document has a text. It sends the ETag, so that polling writes little. The
-// pause grows with the time since the start, of which it is a tenth at most, so that polling does
-// not overload a server that is late.
-// Deferred work begins as soon as a document is visible: bytes that are written within one polling
-// interval count as part of the edit.
+// visible polls a document until it contains a text. It sends the ETag, so that the server writes
+// little. The pause is every, or a tenth of the time since the start if that is longer, so that
+// polling does not overload a slow server.
+// Deferred work starts as soon as the document is visible, so bytes that are written in the last
+// pause count as part of the edit.
 func visible(ctx context.Context, url, text string, every time.Duration) error {
 	d := watched{url: url}
 	for began := time.Now(); ctx.Err() == nil; {
@@ -257,8 +259,8 @@ func bytesWritten(pid int) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/io has no wchar", pid)
 }
 
-// The duration of the measurement of deferred work, and the speed of the server's
-// clock. On two processors, shares up to a fifth are measurable.
+// Deferred work is measured for the duration deferring by the server's clock, which runs at the
+// given multiple of real time. On two processors, shares up to a fifth are measurable.
 const (
 	deferring = 10 * time.Minute
 	speed     = 10
@@ -275,8 +277,8 @@ func (b *bench) clocked(ctx context.Context) (*bench, error) {
 	return &fast, nil
 }
 
-// deferred returns the share of a processor that a server uses for the deferred work of an
-// edit a minute.
+// deferred returns the share of a processor that a server uses for deferred work if a page is edited
+// every minute. The parameter visible is the processor time of an edit until it is visible.
 func (b *bench) deferred(ctx context.Context, pages int, visible time.Duration) (share float64, err error) {
 	fast, err := b.clocked(ctx)
 	if err != nil {
@@ -287,13 +289,13 @@ func (b *bench) deferred(ctx context.Context, pages int, visible time.Duration) 
 		return 0, err
 	}
 	defer e.close()
-	e.count = 1000 // pages without an edit
+	e.count = 1000 // start with pages that have no edit yet
 	spent, err := e.everyMinute(ctx, e.server)
 	return (spent.Seconds() - visible.Seconds()*float64(deferring/time.Minute)) / deferring.Seconds(), err
 }
 
-// everyMinute edits a page every minute, by the clock of the servers, and returns the
-// processor time that they use.
+// everyMinute edits a page every minute, by the servers' clock, and returns the processor time that
+// the servers use.
 func (e *editing) everyMinute(ctx context.Context, servers ...*server) (spent time.Duration, err error) {
 	for _, s := range servers {
 		before, err := quiet(ctx, s.pid)
@@ -321,8 +323,8 @@ func (e *editing) everyMinute(ctx context.Context, servers ...*server) (spent ti
 	return spent, nil
 }
 
-// publications compares the work of edits by one server over a store, and by two whose
-// publications differ.
+// publications compares the processor time that edits cost one server of a store with the time that
+// they cost two servers of a store with different publications.
 func (b *bench) publications(ctx context.Context, pages int) error {
 	fast, err := b.clocked(ctx)
 	if err != nil {
@@ -359,7 +361,7 @@ type watched struct {
 	url  string
 	tag  string
 	body string
-	at   time.Time // arrival of its header
+	at   time.Time // when the header of the last changed response arrived
 }
 
 // ask reports whether the document changed since the last request.

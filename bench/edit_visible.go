@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// seriesEdits is the number of edits of a series, one a second.
+// seriesEdits is the number of edits in a series, one a second.
 const seriesEdits = 60
 
 // lags are the delays of edits until they are visible in every protocol.
 type lags struct {
 	edits  int
 	delays                   // until the last document shows an edit
-	kinds  map[string]delays // by kind of document
-	latest map[string]int    // how often a document was the last to show an edit
+	kinds  map[string]delays // delays by kind of document
+	latest map[string]int    // how often a kind of document was the last to show an edit
 }
 
-// delays are sorted.
+// delays is a sorted list of delays.
 type delays []time.Duration
 
 func (d delays) at(part float64) time.Duration { return d[int(part*float64(len(d)-1)+0.5)] }
 
-// last returns the document that was most often the last to show an edit.
+// last returns the kind of document that was most often the last to show an edit.
 func (l *lags) last() (name string) {
 	for n, times := range l.latest {
 		if name == "" || times > l.latest[name] {
@@ -44,18 +44,18 @@ type seriesEdit struct {
 	page      int
 	sentence  string
 	committed time.Time
-	before    map[string]string    // its entries before the edit, by kind of document
-	seen      map[string]time.Time // by kind of document
+	before    map[string]string    // the page's entries in lists before the edit, by kind of document
+	seen      map[string]time.Time // when the edit was first seen, by kind of document
 }
 
 // series is a run of edits, one a second, watched in every protocol.
 type series struct {
 	*editing
 	length int           // number of edits
-	every  time.Duration // between two requests for a list
+	every  time.Duration // interval between two requests for a list
 	mu     sync.Mutex
 	edits  []*seriesEdit
-	kinds  map[string][]*watched // lists
+	kinds  map[string][]*watched // watched lists, by kind
 	errs   []error
 }
 
@@ -65,10 +65,10 @@ var (
 	mapLink   = regexp.MustCompile(`<loc>([^<]*sitemap[^<]*\.xml)</loc>`)
 )
 
-// everySecond edits a page a second, for a number of edits, and waits until every protocol shows all edits. It
-// polls lists at an interval, with their ETag, and compares the entry of the page
-// with the earlier one. Above 100,000 pages it leaves out lists that are one document
-// for the whole site, because reading them takes longer than a second.
+// everySecond edits a page a second, for a number of edits, and waits until every protocol shows all
+// edits. It polls each list with its ETag, and compares the page's entry with the entry before the
+// edit. Above 100,000 pages it leaves out lists that are one document for the whole site, because
+// reading them takes longer than a second.
 func (e *editing) everySecond(ctx context.Context, edits int, every time.Duration) (*lags, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -120,12 +120,13 @@ func (e *editing) everySecond(ctx context.Context, edits int, every time.Duratio
 	pages.Wait()
 	asking.Wait()
 	if missing := s.missing(); missing != "" {
-		return nil, errors.Join(append(s.errs, fmt.Errorf("not visible a minute after the last edit: %s", missing))...)
+		return nil, errors.Join(append(s.errs, fmt.Errorf("a minute after the last edit, %s", missing))...)
 	}
 	return s.lags(), errors.Join(s.errs...)
 }
 
-// find fetches every list once. It keeps the lists that contain a page of the series.
+// find fetches every list once. If a list has several parts, find keeps the parts that contain a page
+// of the series.
 func (s *series) find(ctx context.Context) error {
 	header, _, err := fetch(ctx, s.url)
 	if err != nil {
@@ -174,10 +175,10 @@ func (s *series) find(ctx context.Context) error {
 	return nil
 }
 
-// openFeederSince is a kind of document with the changes since a token.
+// openFeederSince is the kind of OpenFeeder's lists of changes since a token.
 const openFeederSince = "OpenFeeder's since"
 
-// since returns the URL of the changes from now on.
+// since returns the URL of OpenFeeder's list of changes from now on.
 func (s *series) since(ctx context.Context) (string, error) {
 	token, err := syncToken(ctx, s.url)
 	return s.url + "openfeeder?since=" + url.QueryEscape(token), err
@@ -193,7 +194,7 @@ func (s *series) unconcerned(d *watched) bool {
 	return true
 }
 
-// follow returns all documents that can be reached by links from a first one.
+// follow returns the document at the first URL and all documents that can be reached from it by links.
 func follow(ctx context.Context, first string, link *regexp.Regexp) (docs []*watched, err error) {
 	for todo := []string{first}; len(todo) > 0; todo = todo[1:] {
 		if slices.ContainsFunc(docs, func(d *watched) bool { return d.url == todo[0] }) {
@@ -227,7 +228,7 @@ func entry(body string, page int) string {
 	return body[from:to]
 }
 
-// entries returns the entries of all lists for a page.
+// entries returns a page's entries in the lists, by kind of list.
 func (s *series) entries(page int) map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +250,7 @@ func (s *series) watch(ctx context.Context, kind string, d *watched) {
 		time.Sleep(s.every)
 		asked := next
 		if kind == openFeederSince && time.Duration(turn)*s.every%(30*time.Second) == 0 {
-			at, err := s.since(ctx) // before the last request for the old URL, so that none is missed
+			at, err := s.since(ctx) // before the last request for the old URL, so that no change is missed
 			if err != nil {
 				s.note(nil, "", time.Time{}, err)
 				continue
@@ -282,7 +283,7 @@ func (s *series) watch(ctx context.Context, kind string, d *watched) {
 	}
 }
 
-// note records that an edit was seen, or an error other than the end of the context.
+// note records that an edit was seen, or an error other than [context.Canceled].
 func (s *series) note(x *seriesEdit, kind string, at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,12 +300,13 @@ func (s *series) documents(page int) map[string]string {
 	return map[string]string{
 		"M-URL": fmt.Sprintf("p/%d/llm.json", page), "M-URL of draft-00": fmt.Sprintf("p/%d/llm/", page), "Markdown": fmt.Sprintf("p/%d/index.md", page),
 		"OpenFeeder's page": fmt.Sprintf("openfeeder?url=%%2Fp%%2F%d%%2F", page),
-		// The index is in the order of dates, ten pages each.
+		// Each part of the index lists ten pages; the newest pages are first.
 		"OpenFeeder's index": fmt.Sprintf("openfeeder?page=%d", (s.pages-1-page)/10+1),
 	}
 }
 
-// missing returns the names of the documents that lack an edit, or "" if there are none.
+// missing describes an edit that is not visible in some document, or returns "" if all edits are
+// visible in all documents.
 func (s *series) missing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// events compares the rate of 304 responses to a bot with and without the recording of requests in
-// the store and the counting for Prometheus.
+// events compares the rate of 304 responses to a bot with the rate of a server that neither records
+// requests in the store nor counts them for Prometheus.
 func (b *bench) events(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b *bench) events(ctx context.Context, n int) error {
 	return nil
 }
 
-// recording compares a recording server with one that does not record.
+// recording compares a server that records requests with one that does not.
 func (b *bench) recording(ctx context.Context, paths []string, none *server, name string, reach float64, start func() (*server, error)) error {
 	s, err := start()
 	if err != nil {
@@ -84,5 +84,5 @@ func metric(ctx context.Context, base, name string) (float64, error) {
 			return strconv.ParseFloat(rest, 64)
 		}
 	}
-	return 0, fmt.Errorf("%s: no %s", base, name)
+	return 0, fmt.Errorf("%s: no metric %s", base, name)
 }

@@ -19,7 +19,7 @@ type extraction struct {
 	verbose bool   // list the worst pages instead of the table
 	kind    string // with verbose: only pages of this kind
 	page    string // with verbose: only this page, word by word
-	lines   int    // with verbose: the maximum of lines of a list
+	lines   int    // with verbose: maximum number of lines in a list
 	rows    []extractRow
 }
 
@@ -33,7 +33,7 @@ type extractRow struct {
 	good  bool
 }
 
-const oursAt = 2 // index in cells
+const oursAt = 2 // index of millrace in cells
 
 func (x *extraction) run(ctx context.Context) error {
 	if x.data == "" {
@@ -85,7 +85,8 @@ func (x *extraction) print() {
 	}
 }
 
-// atLeast adds a row of shares, which should be at least reach. If reach is 0, there is no target.
+// atLeast adds a row of shares. The share of millrace should be at least reach. If reach is 0, there
+// is no target.
 func (x *extraction) atLeast(what string, count int, v [3]float64, reach float64) {
 	r := extractRow{what: what, count: count, good: v[oursAt] >= reach}
 	for i := range v {
@@ -97,7 +98,7 @@ func (x *extraction) atLeast(what string, count int, v [3]float64, reach float64
 	x.rows = append(x.rows, r)
 }
 
-// atMost adds a row of factors, such as "2.1", which should be at most the target.
+// atMost adds a row of factors. The factor of millrace should be at most reach.
 func (x *extraction) atMost(what string, count int, v [3]float64, reach float64) {
 	r := extractRow{what: what, count: count, reach: fmt.Sprintf("at most %.1f", reach), good: v[oursAt] <= reach}
 	for i := range v {
@@ -110,7 +111,7 @@ func (x *extraction) atMost(what string, count int, v [3]float64, reach float64)
 func (x *extraction) manualPages() ([]string, error) {
 	names, err := filepath.Glob(filepath.Join(x.manual, "*.html"))
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no pages in %s: install Debian's postgresql-doc-15, or name its folder with -manual", x.manual)
+		err = fmt.Errorf("no pages in %s; install Debian's postgresql-doc-15, or give its folder with -manual", x.manual)
 	}
 	return names, err
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// blockPage is one page of the set blocks.
+// blockPage is one page of the gold set blocks.
 type blockPage struct {
 	name, url   string
 	html        []byte
@@ -56,17 +56,17 @@ func readBlockPages(data string) ([]blockPage, error) {
 //
 //   - code: blocks with the same bytes, except for one trailing line end. The
 //     gold has 45, without those in lists and quotes.
-//   - language: blocks with the gold's language and the same letters. It has 17.
+//   - language: blocks with the gold's language and the same letters. The gold has 17.
 //   - table: tables whose non-empty cells have the same letters in the same
-//     order. It has 16. Spans do not matter.
-//   - heading: headings with the same letters at the same level. It has 172, and
-//     4 lines of code that start like a heading and are kept with the code. The
+//     order. The gold has 16. Spans do not matter.
+//   - heading: headings with the same letters at the same level. The gold has 172,
+//     and 4 lines of code that start like a heading and are kept with the code. The
 //     title of a page counts as a heading. The gold writes h1 as ##, so level 1
 //     also matches its level 2, except in strict.
-//   - image: images of the same file, in any size. It has 34, including 4 embeds
-//     that the gold writes as images.
+//   - image: images of the same file, in any size. The gold has 34, including 4
+//     embeds that it writes as images.
 //
-// Each block matches at most one block of the gold.
+// Each block matches at most one block of the gold, except for language.
 type kept struct {
 	code, language, table, heading, strict, image part
 	missed                                        []string

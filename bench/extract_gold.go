@@ -77,7 +77,7 @@ func openGzip(name string) (io.ReadCloser, error) {
 // wordPattern is \w+ with Unicode: letters, numbers and underscores of every script.
 var wordPattern = regexp.MustCompile(`[\p{L}\p{N}_]+`)
 
-// count returns the words of a text, in lower case, as a multiset.
+// count adds the words of a text, in lower case, to a multiset.
 func count(m map[string]int, text string) {
 	for _, w := range wordPattern.FindAllString(strings.ToLower(text), -1) {
 		m[w]++

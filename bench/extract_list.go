@@ -22,8 +22,8 @@ type listed struct {
 }
 
 // list prints the worst results, which show how to improve extraction. By kind, it prints missing
-// and surplus words and the worst pages, then wrong fields and lost structure. Or it prints one
-// page word by word.
+// and surplus words and the worst pages, then wrong fields and lost structure. If x.page is set, it
+// prints only that page, word by word.
 func (x *extraction) list(ctx context.Context, pages []goldPage) error {
 	byKind := map[string][]listed{}
 	for i := range pages {
@@ -66,7 +66,7 @@ func inspect(ctx context.Context, p *goldPage) (listed, error) {
 	l.f1 = f1(p.Text, l.got.text)
 	tree, err := html.ParseWithOptions(bytes.NewReader(data), html.ParseOptionEnableScripting(false))
 	if err != nil {
-		tree = &html.Node{Type: html.DocumentNode} // nested too deeply: no places
+		tree = &html.Node{Type: html.DocumentNode} // nested too deeply: report no places
 	}
 	m := newPlaces(tree, l.got.ours)
 	l.missing, l.surplus = m.differ(p.Text, l.got.text), m.differ(l.got.text, p.Text)
@@ -156,8 +156,8 @@ func (x *extraction) printKind(kind string, pages []listed) {
 	}
 }
 
-// printCauses groups passages by cause and landmark. It sorts the causes by the amount by which
-// the mean F1 would rise without them.
+// printCauses groups passages by cause and landmark. It sorts the groups by the amount by which the
+// mean F1 would rise without them.
 func (x *extraction) printCauses(what string, pages []listed, of func(*listed) []passage) {
 	type sum struct {
 		gain         float64

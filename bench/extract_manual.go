@@ -14,9 +14,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manualWords compares the PostgreSQL manual with the body of its pages without navigation. A
-// missing word is lost; a surplus word comes from the navigation. Words of the title are
-// treated as kept, because the title is a field.
+// manualWords compares the words that each extractor finds in the PostgreSQL manual with the words of
+// the pages' bodies without navigation. A missing word is lost; a surplus word comes from the
+// navigation. Words of the title are treated as kept, because the title is a field.
 func (x *extraction) manualWords(ctx context.Context) error {
 	names, err := x.manualPages()
 	if err != nil {
@@ -98,8 +98,8 @@ func manualText(data []byte) (map[string]int, error) {
 	return words, nil
 }
 
-// inline reports whether an element of the manual is part of a line, so that words may
-// continue across its border.
+// inline reports whether an element of the manual is part of a line. A word may continue across the
+// border of such an element.
 func inline(a atom.Atom) bool {
 	switch a {
 	case atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Cite, atom.Code, atom.Em, atom.I, atom.Q, atom.S, atom.Small, atom.Span, atom.Strong,

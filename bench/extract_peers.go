@@ -20,8 +20,8 @@ import (
 type extracted struct {
 	text, title, author string
 	published           time.Time
-	node                *html.Node      // of a peer: its content
-	ours                *extract.Result // of millrace
+	node                *html.Node      // the content that a peer found
+	ours                *extract.Result // the result of millrace
 }
 
 // extractor is an extractor with its name. Its function gets the bytes of a document and the

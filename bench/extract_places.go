@@ -14,14 +14,14 @@ type passage struct {
 	text     string
 	words    int
 	cause    string // effect of the extractor on the place: "dropped: tag nav", "outside the root", "inside the root", "not in the document"
-	landmark string // the nearest element with a role
+	landmark string // result of landmark for the nearest landmark
 	path     string
 }
 
 // places maps words to their text nodes in a document.
 type places struct {
-	nodes   []*html.Node      // of each word
-	at      map[[3]string]int // three words in a row, to the index of the first
+	nodes   []*html.Node      // text node of each word
+	at      map[[3]string]int // index of the first of three words in a row, by these words
 	root    *html.Node
 	dropped map[*html.Node]string // reasons why elements were dropped
 }
@@ -56,7 +56,7 @@ func newPlaces(doc *html.Node, r *extract.Result) *places {
 	for i := 2; i < len(words); i++ {
 		key := [3]string(words[i-2 : i+1])
 		if old, ok := m.at[key]; !ok || !m.kept(m.nodes[old]) && m.kept(m.nodes[i-2]) {
-			m.at[key] = i - 2 // the inspected place, if there are several
+			m.at[key] = i - 2 // prefer a place that was kept
 		}
 	}
 	return m
@@ -118,7 +118,7 @@ func (m *places) differ(text, other string) []passage {
 			j++
 		}
 		p := passage{text: text[spans[i][0]:spans[j][1]], words: j - i + 1, cause: "not in the document"}
-		// Find the first three words that include some of these.
+		// Find the first run of three words that overlaps this passage.
 		for k := max(i-2, 0); k <= j && k+2 < len(words); k++ {
 			at, ok := m.at[[3]string(words[k:k+3])]
 			if !ok {
@@ -135,7 +135,7 @@ func (m *places) differ(text, other string) []passage {
 	return out
 }
 
-// place sets the cause and the landmark of a passage.
+// place sets the cause, the landmark and the path of a passage.
 func (m *places) place(p *passage, text *html.Node) {
 	var path []string
 	p.cause, p.landmark = "outside the root", ""
@@ -165,7 +165,8 @@ func (m *places) place(p *passage, text *html.Node) {
 	p.path = strings.Join(path, " > ")
 }
 
-// landmark returns the role of an element, or "" if it has none.
+// landmark returns the role or tag of an element that is a landmark, the tag and "hidden" for a
+// hidden element, or "" for other elements.
 func landmark(n *html.Node) string {
 	if role := nodeAttr(n, "role"); role != "" && role != "presentation" && role != "none" {
 		return n.Data + " role " + role

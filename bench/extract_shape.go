@@ -16,7 +16,7 @@ type shape struct {
 	code     []code
 	headings []heading
 	images   []string   // the file of each; see imageFile
-	tables   [][]string // letters of the non-empty cells of each, row by row
+	tables   [][]string // letters of the non-empty cells of each table, row by row
 }
 
 type code struct{ text, language string }
@@ -145,9 +145,8 @@ var (
 	goldBars    = regexp.MustCompile(`^\|([ :]*-+[ :]*\|)+\s*$`)
 )
 
-// ofMarkdown adds the structure of a gold text. It counts fences and tables only at the left
-// edge: the 45 and the 16 exclude those in lists and quotes. inCode receives the lines of code
-// that start like a heading.
+// ofMarkdown adds the structure of a gold text. It counts fences and tables only at the left edge, so
+// it excludes those in lists and quotes. It returns the lines of code that start like a heading.
 func (s *shape) ofMarkdown(text string) (inCode []string) {
 	fence, info, from := "", "", 0
 	var table []string

@@ -28,18 +28,18 @@ import (
 	"github.com/millrace/millrace/store/all"
 )
 
-// fleetShared is the number of hosts of each hundred that share an address.
+// fleetShared is the number of hosts in each hundred that share an address.
 const fleetShared = 5
 
-// fleetTask is the task of the worker process, in MILLRACE_BENCH_FLEET.
+// fleetTask is the task of the worker process, which gets it in MILLRACE_BENCH_FLEET.
 type fleetTask struct {
-	Socket   string // of the hosts
+	Socket   string // Unix socket of the virtual hosts
 	Store    string
 	Interval time.Duration
 	Parallel int
 }
 
-// fleetWorkers runs in the worker process. It prints each change that its receiver gets.
+// fleetWorkers runs in the worker process. It prints each change that Watch reports.
 func fleetWorkers(text string) error {
 	daemon.Memory{Env: os.LookupEnv}.Limit() // as `millrace watch` does
 	var t fleetTask
@@ -94,18 +94,18 @@ type fleetRun struct {
 	hosts    int
 	parallel int           // sites that are pulled at once
 	interval time.Duration // maximum time between two pulls of a site
-	length   time.Duration // after the first pull of all sites; 0 = only the first pulls
+	length   time.Duration // duration after the first pull of all sites; 0 = only the first pulls
 	net      *fleetnet.Network
 
 	mu     sync.Mutex
-	edited map[string]time.Time // times of the edits, by the content that the receiver gets
-	newest map[string]string    // the content that it gets last, by URL
-	seen   map[string]int
-	delays []time.Duration // until the receiver gets an edit
+	edited map[string]time.Time // time of each edit, by the line that the worker process prints
+	newest map[string]string    // line of the last edit of each page, by URL
+	seen   map[string]int       // how often each line was printed
+	delays []time.Duration      // delays until an edit was printed
 }
 
-// fleet measures many sites that one process keeps fresh. A short run has fewer sites and a
-// shorter interval, with the same number of pulls per second.
+// fleet measures many sites that one process keeps fresh. The default has fewer sites and a shorter
+// interval than a large run, with the same number of pulls per second.
 func (b *bench) fleet(ctx context.Context, large, short bool) error {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64)) // the hosts are in this process
 	if err := b.fresh(ctx, &fleetRun{hosts: 1000, parallel: 50, interval: time.Hour}); err != nil {
@@ -191,7 +191,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 	}
 	c.end()
 	b.add(row{
-		what:  fmt.Sprintf("%d sites at once: peak memory of the process of the workers, during the first pulls of %d virtual hosts", r.parallel, r.hosts),
+		what:  fmt.Sprintf("%d sites at once: peak memory of the worker process, during the first pulls of %d virtual hosts", r.parallel, r.hosts),
 		limit: "200 MB", ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/200), reach: "at most 1", good: peak <= 200,
 	})
 	return <-got
@@ -200,14 +200,14 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 // steady measures the time after the first pulls. Pages change for the length of the run. Then the
 // workers have one more interval, after which the receiver must have all edits.
 func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *childProcess, got <-chan error) error {
-	// The sites that were pulled first may be due before the first pulls of the last sites.
+	// The sites that were pulled first may be due again before the last sites are pulled at all.
 	var worst store.FleetStats
 	begun, before := time.Now(), r.net.Log().Requests
 	spent, err := processorOf(c.pid())
 	if err != nil {
 		return err
 	}
-	every := r.interval / time.Duration(r.hosts/10) // one changed page in ten sites
+	every := r.interval / time.Duration(r.hosts/10) // in each interval, one edit for every ten sites
 	edits, stats := time.NewTicker(every), time.NewTicker(10*time.Second)
 	defer edits.Stop()
 	defer stats.Stop()
@@ -258,7 +258,7 @@ func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *chil
 	at := func(p int) float64 { return r.delays[(len(r.delays)-1)*p/100].Seconds() }
 	lag := worst.Lag
 	b.add(row{
-		what:  fmt.Sprintf("%s, %.0f pulls a second, over %.0f min: time for which sites are due, maximum of all samples, at 50, 90, 99 and 100 %%", hosts, pulls, length.Minutes()),
+		what:  fmt.Sprintf("%s, %.0f pulls a second, over %.0f min: how long sites have been due, maximum of all samples, at 50, 90, 99 and 100 %%", hosts, pulls, length.Minutes()),
 		limit: "1 % of the interval", ours: fmt.Sprintf("%.1f s, %.1f s, %.1f s, %.1f s; %.2f cores", lag[0].Seconds(), lag[1].Seconds(), lag[2].Seconds(), lag[3].Seconds(), used.Seconds()/length.Seconds()),
 		ratio: fmt.Sprintf("%.3f", lag[3].Seconds()/r.interval.Seconds()), reach: "at most 0.01", good: lag[3] <= r.interval/100,
 	})
@@ -285,13 +285,13 @@ func (r *fleetRun) edit() {
 	defer r.mu.Unlock()
 	url, title := r.net.Edit(i, page)
 	if before := r.newest[url]; r.seen[before] == 0 {
-		delete(r.edited, before) // the receiver need not get it
+		delete(r.edited, before) // a newer edit replaces it before it is printed
 	}
 	r.newest[url] = url + " " + title
 	r.edited[r.newest[url]] = time.Now()
 }
 
-// receive records the changes that the receiver gets.
+// receive records the changes that the worker process prints.
 func (r *fleetRun) receive(out io.Reader) error {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -318,7 +318,7 @@ func (r *fleetRun) count() (lost, doubled int) {
 	return lost, doubled
 }
 
-// childProcess is this program with a task.
+// childProcess is a process that runs a task of this program.
 type childProcess struct {
 	cmd  *exec.Cmd
 	in   io.Closer
@@ -352,5 +352,5 @@ func child(ctx context.Context, name string, task any) (*childProcess, error) {
 
 func (c *childProcess) pid() int { return c.cmd.Process.Pid }
 
-// end closes the input of the process, which then completes its work and closes its output.
+// end closes the input of the process. The process then completes its work and closes its output.
 func (c *childProcess) end() { c.once.Do(func() { _ = c.in.Close() }) }

@@ -87,7 +87,7 @@ func (b *bench) leases(ctx context.Context, hosts int) (err error) {
 	return b.crowdedLeases(ctx, dsn, hosts)
 }
 
-// crowdedLeases measures turns of a host with many sites.
+// crowdedLeases measures leasing and ending turns of a host with many sites.
 func (b *bench) crowdedLeases(ctx context.Context, dsn string, sites int) error {
 	const host = "crowded.example"
 	st, err := all.Open(ctx, dsn, nil)
@@ -124,8 +124,8 @@ func (b *bench) crowdedLeases(ctx context.Context, dsn string, sites int) error 
 	return nil
 }
 
-// leaseTimes returns the processor time of this process, and of all processes of the server in
-// b.dir.
+// leaseTimes returns the processor time of this process, and of the child processes of the
+// PostgreSQL server in b.dir.
 func (b *bench) leaseTimes() (times [2]time.Duration, err error) {
 	files, err := filepath.Glob(filepath.Join(b.dir, "pg*", "data", "postmaster.pid"))
 	if err != nil || len(files) != 1 {
@@ -157,7 +157,7 @@ func (b *bench) leaseTimes() (times [2]time.Duration, err error) {
 	return times, nil
 }
 
-// leaseAll leases and ends turns for a time.
+// leaseAll leases and ends turns for the given time, and returns their number.
 func leaseAll(ctx context.Context, st store.Store, workers int, length time.Duration) (turns int64, took time.Duration, err error) {
 	const batch = 64
 	state := make([]byte, 250)

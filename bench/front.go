@@ -19,7 +19,7 @@ const (
 	frontSize  = 72_000 // bytes of HTML
 )
 
-// frontKinds are the pages of the site, by their folder; see [coded].
+// frontKinds are the kinds of pages of the site. Each kind has its own folder; see [coded].
 var frontKinds = []struct {
 	folder, what, accept string
 	reach                float64
@@ -31,7 +31,7 @@ var frontKinds = []struct {
 }
 
 // front compares `millrace serve --origin`, which inserts links into the HTML of a site's server,
-// with Go's own proxy for the same server, which inserts none.
+// with Go's reverse proxy in front of the same server, which inserts no links.
 func (b *bench) front(ctx context.Context) error {
 	origin, err := startPeer(ctx, peerTask{Page: frontSize})
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *bench) front(ctx context.Context) error {
 			"httputil.ReverseProxy, nothing inserted", k.reach))
 		first := func(s *server) side {
 			return func(ctx context.Context) (w work, err error) {
-				var sum time.Duration // until first bytes
+				var sum time.Duration // time until the first bytes
 				w, err = s.doing(func() (float64, error) {
 					for _, p := range paths {
 						took, _, err := firstByte(ctx, plainClient, s.url+p, k.accept)

@@ -144,7 +144,7 @@ func answered(in *bufio.Reader) (status int, err error) {
 }
 
 // middleware compares the 304 responses of a server that identifies and counts clients with those
-// of the same server without these checks, and of a handler that only writes.
+// of the same server without these checks, and with those of a handler that only writes.
 func (b *bench) middleware(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {

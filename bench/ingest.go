@@ -25,7 +25,7 @@ import (
 func (b *bench) ingest(ctx context.Context) error {
 	manual, err := filepath.EvalSymlinks(b.manual)
 	if err != nil {
-		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
+		return fmt.Errorf("%w; install Debian's postgresql-doc-15, or give its folder with -manual", err)
 	}
 	var files []string
 	err = filepath.WalkDir(manual, func(name string, d fs.DirEntry, err error) error {
@@ -60,12 +60,12 @@ func (b *bench) ingest(ctx context.Context) error {
 	return b.indexing(ctx, manual)
 }
 
-// ingests is the number of turns of each side of the comparison.
+// ingests is the number of turns of each side in the comparison.
 const ingests = 3
 
-// indexing measures the work of serve after the first edition is published: the index, the
-// vectors and deferred documents. It fits the vectors again in this process, because no server
-// runs without them. Then it restarts a server without changes.
+// indexing measures the work of serve after the first edition is published: the index, the vectors
+// and deferred documents. Then it measures a restart without changes. It also fits the vectors in
+// this process, to measure that work separately.
 func (b *bench) indexing(ctx context.Context, manual string) error {
 	file := filepath.Join(b.dir, "indexed.db")
 	idle := func() (s *server, end time.Duration, peak float64, err error) {
@@ -117,13 +117,13 @@ func (b *bench) indexing(ctx context.Context, manual string) error {
 		limit: short(s.spent).String() + " of processor time (first edition)", ours: short(again).String(), ratio: fmt.Sprintf("%.2f", again.Seconds()/s.spent.Seconds()),
 	})
 	b.add(row{
-		what: "peak resident memory of all these", limit: "150 MB", ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/150),
+		what: "peak resident memory of the first start, until it is idle", limit: "150 MB", ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/150),
 		reach: "at most 1", good: peak <= 150,
 	})
 	return nil
 }
 
-// onlySite returns the pages of a store that has one site.
+// onlySite returns a view of the site of a store that has one site.
 func onlySite(ctx context.Context, st store.Store) (millrace.View, error) {
 	for name, err := range st.Sites(ctx) {
 		if err != nil {
@@ -138,8 +138,8 @@ func onlySite(ctx context.Context, st store.Store) (millrace.View, error) {
 	return nil, errors.New("the store has no site")
 }
 
-// storeSize compares the files of a closed store with its content, compressed page by
-// page.
+// storeSize compares the size of a store's files with the size of its pages, each compressed by
+// itself. No other process may have the store open.
 func (b *bench) storeSize(ctx context.Context, file string) error {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func (b *bench) storeSize(ctx context.Context, file string) error {
 		separately += int64(len(coded))
 		pages++
 	}
-	if err := st.Close(); err != nil { // which checkpoints its log
+	if err := st.Close(); err != nil { // Close checkpoints the store's log
 		return err
 	}
 	info, err := os.Stat(file)

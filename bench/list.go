@@ -32,7 +32,7 @@ func (b *bench) lists(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	s.stop() // exclude the memory of publishing
+	s.stop() // the next start excludes the memory of publishing
 	if s, err = b.startServer(ctx, file, "--listen", address); err != nil {
 		return err
 	}
@@ -93,9 +93,8 @@ func listPaths(ctx context.Context, url string) ([]string, error) {
 	return paths, nil
 }
 
-// list fetches one list in every coding by several clients at once.
+// list measures a server while several clients at once fetch one list, in each coding.
 func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
-	// Reset the peak memory of the process.
 	if err := resetPeak(s.pid); err != nil {
 		return err
 	}

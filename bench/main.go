@@ -1,15 +1,18 @@
 // Command bench measures millrace against its peers and limits, in one run, and prints a table
 // of the results. README.md has the current figures.
 //
-//	go run .                 what fits in a few minutes
-//	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, replicas, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up
-//	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
+//	go run .                 every part except fleet, month, history, soak, search and extract
+//	go run . -large          the same, also with a million pages
+//	go run . -only PART      one part: ingest, crawl, edit, pull, dictionary, serve, front, postgres,
+//	                         replicas, s3, leases, memory, start, html, list, scp, openfeeder, whole,
+//	                         limits, middleware, overload, events, usage, log, dashboard, up,
+//	                         or one of the following
 //	go run . -only fleet     many sites kept fresh, a few minutes; hours with -large
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, a few minutes
-//	go run . -only history the same for the releases of a Markdown manual; needs npm
-//	go run . -only soak      edits, clients and load for two hours, or for the time that -for gives
-//	go run . -only extract   extraction compared with its peers, on the gold data that -data names
+//	go run . -only history   the same for the releases of a Markdown manual; needs npm
+//	go run . -only soak      edits, clients and load for two hours, or for the duration given by -for
+//	go run . -only search    search, with each part switched off, on the gold data and on Debian's manuals
+//	go run . -only extract   extraction compared with its peers, on the gold data in the folder given by -data
 package main
 
 import (
@@ -49,7 +52,7 @@ func main() {
 		scpOnce(task)
 		return
 	}
-	// Like `millrace serve`; the peers in this process benefit too.
+	// Use the garbage collector settings of `millrace serve`, also for the peers in this process.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	if file := os.Getenv("MILLRACE_BENCH_INDEX"); file != "" {
@@ -61,18 +64,18 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month, history: four days; fleet: 1,000 hosts")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, soak, up, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard, soak, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
 	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract, search, html: the folder of gold data")
-	flag.BoolVar(&x.verbose, "v", false, "extract: list the worst results instead")
+	flag.BoolVar(&x.verbose, "v", false, "extract: list the worst results instead of the table")
 	flag.StringVar(&x.kind, "kind", "", "extract -v: only pages of this kind; overload: only this kind of abuse")
 	flag.StringVar(&x.page, "page", "", "extract -v: only this page, with its missing and surplus text")
-	flag.IntVar(&x.lines, "lines", 15, "extract -v: maximum number of lines of a list")
+	flag.IntVar(&x.lines, "lines", 15, "extract -v: maximum number of lines in a list")
 	long := soaking{}
-	flag.DurationVar(&long.duration, "for", 2*time.Hour, "soak: how long")
-	flag.IntVar(&long.load, "load", 20, "soak: number of busy processes beside the server")
+	flag.DurationVar(&long.duration, "for", 2*time.Hour, "soak: duration")
+	flag.IntVar(&long.load, "load", 20, "soak: number of busy processes that compete with the server")
 	flag.Parse()
 	x.manual = *manual
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -100,12 +103,12 @@ type row struct {
 
 // bench is one run of the command.
 type bench struct {
-	dir     string   // temporary
-	binary  string   // of millrace
-	nice    string   // niceness of its servers
-	env     []string // of its servers, in addition to the common ones
-	turns   int      // of each side of a duel
-	scripts int      // written for wrk
+	dir     string   // temporary folder of this run
+	binary  string   // path of the millrace binary
+	nice    string   // niceness of the millrace servers
+	env     []string // additional environment variables of the millrace servers
+	turns   int      // number of turns of each side in a duel
+	scripts int      // number of scripts written for wrk
 	manual  string
 	results []row
 }
@@ -205,7 +208,7 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard, soak or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard, soak, up, search or extract")
 	}
 	b.print()
 	return nil
@@ -222,7 +225,7 @@ func (b *bench) print() {
 	for _, r := range b.results {
 		verdict := "missed"
 		switch {
-		case r.reach == "": // only printed
+		case r.reach == "": // the row has no target
 			verdict = ""
 		case r.good:
 			verdict = "reached"

@@ -18,17 +18,17 @@ import (
 // in a different way.
 type month struct {
 	*bench
-	name string // of the site, for the reports
+	name string // name of the site in the reports
 	as   string // how millrace reads the folder
 	site changingSite
 	days int
 
-	binary  string // of millrace, with a clock of its own
-	folder  string // of the site
-	written map[string]string
-	store   string // of its server
-	seq     int64  // of the last edition
-	base    string // URL of the site, for all clients
+	binary  string            // path of a millrace binary with a patched clock
+	folder  string            // folder of the site, which millrace serves
+	written map[string]string // text of the files in folder, by path
+	store   string            // file of the server's store
+	seq     int64             // sequence number of the last edition
+	base    string            // URL of the site, for all clients
 	wires   *relay
 	html    *pageServer
 	pages   string // address of html
@@ -42,14 +42,14 @@ type month struct {
 type monthMinimum struct {
 	was                     map[string][sha256.Size]byte // hash of the previous day's content, by URL
 	pages                   int64
-	content, text, document int64 // content as JSON; its Markdown; its HTML
+	content, text, document int64 // bytes of the content as JSON, as Markdown, and as HTML
 }
 
 // monthWay is one way to keep a mirror up to date.
 type monthWay struct {
 	name   string
 	choice bool // pull chooses the way
-	lean   bool // fetches only the pages, from the ideal server
+	lean   bool // fetches HTML pages only, from the ideal server
 	sync   func(ctx context.Context, at time.Time) error
 	check  func(ctx context.Context, truth *monthState) (wrong int, left []string, err error)
 
@@ -59,7 +59,7 @@ type monthWay struct {
 	wrong     int               // stale or lost pages, summed over days
 	lingered  int               // deleted pages that the mirror still had, summed over days
 	since     map[string]int    // deleted pages that the mirror still has, with the day of deletion
-	worst     int               // most days until a deleted page disappeared
+	worst     int               // maximum number of days that a deleted page stayed in the mirror
 	via       string            // the last choice of pull
 	level     string            // the first choice of pull, which determines the mirror's content
 	unequal   map[string]string // how the mirror's page differed, by URL

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// Environment variables of a command of [bench.buildClocked]: the seconds that its
-// clock is ahead, and the factor of its speed.
+// Environment variables of the binary that [bench.buildClocked] builds: the number of seconds by
+// which its clock is ahead, and the factor by which its clock is faster.
 const (
 	clockName = "MILLRACE_BENCH_CLOCK"
 	speedName = "MILLRACE_BENCH_SPEED"
@@ -59,7 +59,7 @@ func faster(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// buildClocked builds millrace with another clock: package time of the standard library adds the
+// buildClocked builds millrace with a patched clock: package time of the standard library adds the
 // seconds from the environment, and runs faster. The command reads the kernel's clock directly, so
 // there is no other way to change its time. Deadlines of connections use the real clock.
 func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
@@ -102,12 +102,12 @@ func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	c := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", binary, "./cmd/millrace")
 	c.Dir = ".."
 	if out, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building millrace with its own clock: %w\n%s", err, out)
+		return "", fmt.Errorf("build millrace with a patched clock: %w\n%s", err, out)
 	}
 	return binary, nil
 }
 
-// clocked returns a command of that binary, at a time.
+// clocked returns a command that runs m.binary with its clock set to at.
 func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, m.binary, args...)
 	ahead := int64(time.Until(at) / time.Second)
@@ -117,7 +117,7 @@ func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec
 	return c
 }
 
-// publisher is a `millrace serve` of the month's folder.
+// publisher is a running `millrace serve` of the month's folder.
 type publisher struct {
 	address string // its listen address
 	stop    func()
@@ -129,8 +129,8 @@ var (
 	ingested  = regexp.MustCompile(`msg=ingested `)
 )
 
-// publish starts a server at a time, and waits until it has published the folder, which it reads
-// again if the folder has changed.
+// publish starts a server with its clock set to at, and waits until it has published the folder.
+// The parameter changed reports whether the folder has changed since the last start.
 func (m *month) publish(ctx context.Context, at time.Time, changed bool) (*publisher, error) {
 	p, err := m.start(ctx, at, !changed)
 	for range 9 {
@@ -143,8 +143,8 @@ func (m *month) publish(ctx context.Context, at time.Time, changed bool) (*publi
 	return p, err
 }
 
-// errPaused reports that a server has published an edition at its start, because documents were
-// due, and now pauses before the next one. A restart is faster than waiting.
+// errPaused reports that a server published an edition when it started, because documents were
+// due, and now pauses before the next edition. A restart is faster than waiting.
 var errPaused = errors.New("millrace serve pauses publishing")
 
 // start is like publish, but does not restart the server. again reports that the folder was read
@@ -176,7 +176,7 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 			case <-ready:
 			}
 		}
-		_, _ = io.Copy(io.Discard, stderr) // discards a line that is too long
+		_, _ = io.Copy(io.Discard, stderr) // discard all output after a line that is too long
 	}()
 	var seen []string
 	taken := again
@@ -185,7 +185,7 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 		select {
 		case line, ok := <-output:
 			if !ok {
-				return nil, fmt.Errorf("millrace serve ended: %q", seen)
+				return nil, fmt.Errorf("millrace serve exited: %q", seen)
 			}
 			seen = append(seen, line)
 			if f := listening.FindStringSubmatch(line); f != nil {
@@ -225,7 +225,7 @@ type monthPull struct {
 	Error string
 }
 
-// pull runs `millrace pull` at a time.
+// pull runs `millrace pull` with its clock set to at.
 func (m *month) pull(ctx context.Context, at time.Time, store string, args ...string) (r monthPull, err error) {
 	args = append([]string{"pull", m.base, "--store", store, "--allow-private", "--json", "--unchanged"}, args...)
 	c := m.clocked(ctx, at, args...)

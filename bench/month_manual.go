@@ -16,7 +16,7 @@ import (
 func (b *bench) month(ctx context.Context, short bool) error {
 	manual, err := filepath.EvalSymlinks(b.manual)
 	if err != nil {
-		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
+		return fmt.Errorf("%w; install Debian's postgresql-doc-15, or give its folder with -manual", err)
 	}
 	m := &month{bench: b, name: "the manual", as: "folder", days: monthDays}
 	redesigns := []int{10, 20}
@@ -30,22 +30,22 @@ func (b *bench) month(ctx context.Context, short bool) error {
 }
 
 // manualSite is the PostgreSQL manual as a changing site. Every day some of its pages are
-// edited, and a few are added and removed. From time to time the template changes. A day
-// depends only on the seed.
+// edited, and a few are added and removed. From time to time the template changes. The changes
+// depend only on the seed of rng.
 type manualSite struct {
 	rng       *rand.Rand
 	pages     map[string]string // by file name: HTML without the template
 	redesigns []int             // days on which the template changes
 	template  int               // number of the current template
-	made      int               // pages that were added, and sentences
-	owed      [2]float64        // fractions of a page to add, to remove
+	made      int               // number of pages and sentences created so far
+	owed      [2]float64        // numbers of pages still to add and to remove, including fractions
 }
 
 func newManualSite(manual string, redesigns []int) (*manualSite, error) {
 	s := &manualSite{rng: rand.New(rand.NewPCG(15, 30)), pages: map[string]string{}, redesigns: redesigns}
 	files, err := filepath.Glob(filepath.Join(manual, "*.html"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s has no pages: install Debian's postgresql-doc-15, or name its folder with -manual", manual)
+		err = fmt.Errorf("%s has no pages; install Debian's postgresql-doc-15, or give its folder with -manual", manual)
 	}
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (s *manualSite) sentence() string {
 	return b.String() + "."
 }
 
-// edit adds a sentence to a paragraph of a page, if it has one.
+// edit adds a sentence and a link to a long paragraph of a page. It reports whether the page has one.
 func (s *manualSite) edit(name, link string) bool {
 	html := s.pages[name]
 	from, to := content(html)
@@ -160,7 +160,7 @@ func (s *manualSite) edit(name, link string) bool {
 	return true
 }
 
-// add adds a page with the layout of the previous page and the paragraphs of three pages.
+// add returns a new page with the layout of an existing page, and paragraphs of at least three pages.
 func (s *manualSite) add(names []string) (name, title, html string) {
 	var prose []string
 	like := ""

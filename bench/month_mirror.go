@@ -21,7 +21,7 @@ type monthState struct {
 	db    store.Store
 	view  millrace.View
 	pages map[string]*millrace.Page
-	sums  map[string]map[string][sha256.Size]byte // by protocol: hash of the carried page, by URL
+	sums  map[string]map[string][sha256.Size]byte // hashes of the carried pages, by protocol and URL
 }
 
 // open opens the named site of a store. If name is "", it opens the only site.
@@ -103,8 +103,8 @@ func comparableContent(p *millrace.Page) []byte {
 	return raw
 }
 
-// protocolOf returns the protocol with a name, or one that carries everything if no protocol has
-// the name.
+// protocolOf returns the protocol with the given name. If there is no such protocol, it returns one
+// that carries everything.
 func protocolOf(name string) protocol.Protocol {
 	for _, r := range all.Protocols() {
 		if r.Name == name {
@@ -130,8 +130,8 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	return sums
 }
 
-// compare compares a mirror with the pages as carried by the way that it first used. wrong is
-// the number of stale or lost pages; left lists pages that the site has deleted.
+// compare compares a mirror with the site's pages as carried by the protocol that the mirror first
+// used. wrong is the number of stale or lost pages; left lists pages that the site has deleted.
 func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
 	want, proto := truth.carry(w.level), protocolOf(w.level)
 	found := 0
@@ -140,13 +140,13 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 			return 0, nil, err
 		}
 		sum, there := want[p.URL]
-		// A page read in another way may have more content than this one carries.
+		// Ignore content that this protocol does not carry: another protocol may have added it.
 		if c := proto.Carry(truth.view.Site(), p); c != nil {
 			p = c
 		}
 		switch {
 		case !there && truth.pages[p.URL] != nil:
-			// More content than the way carries is not a fault.
+			// It is not a fault that the mirror has a page that this protocol does not carry.
 		case !there:
 			left = append(left, p.URL)
 		case sha256.Sum256(comparableContent(p)) != sum:
@@ -165,7 +165,7 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 	return wrong + len(want) - found, left, nil
 }
 
-// difference returns the parts of two pages around the first difference.
+// difference formats the parts of two pages around their first difference.
 func difference(site, mirror []byte) string {
 	n := 0
 	for n < min(len(site), len(mirror)) && site[n] == mirror[n] {

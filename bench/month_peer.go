@@ -28,7 +28,7 @@ type pageServer struct {
 	mu    sync.RWMutex
 	pages map[string]*servedPage       // by path, with the sitemap
 	words map[[sha256.Size]byte]string // by hash of the HTML: the page without its template
-	dates map[string]string            // of the sitemap, by path: last change of the page's own words
+	dates map[string]string            // dates in the sitemap, by path: last change of the page's own words
 }
 
 type servedPage struct {
@@ -138,22 +138,23 @@ func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type pageCrawler struct {
 	base        string
 	conditional bool
-	sitemap     bool                    // only changes named by the sitemap, and no links
+	sitemap     bool                    // fetch only pages that the sitemap lists as changed, and follow no links
 	pages       map[string]*crawledPage // by path
 	gone        map[string]bool
-	dates       map[string]string // of the sitemap, by path
+	dates       map[string]string // dates in the sitemap, by path
 }
 
 type crawledPage struct {
 	tag   string
-	sum   [sha256.Size]byte // of the HTML
-	links []string          // paths
-	text  string            // own words, for the sitemap
+	sum   [sha256.Size]byte // hash of the HTML
+	links []string          // paths of the linked pages
+	text  string            // the whole document, only for the sitemap
 }
 
 var href = regexp.MustCompile(`href="([^"#?:]+(?:\.html|/))["#]`)
 
-// round requests every known page, and the pages that these link to.
+// round requests every known page and the pages that they link to. With a sitemap, it requests only
+// the pages that the sitemap lists as changed.
 func (c *pageCrawler) round(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 4, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -176,7 +177,7 @@ func (c *pageCrawler) round(ctx context.Context) error {
 			err  error
 		}
 		answers := make(chan answer, len(todo))
-		next := make(chan answer, len(todo)) // with its conditions
+		next := make(chan answer, len(todo)) // with the stored pages, for conditional requests
 		for _, path := range todo {
 			asked[path] = true
 			next <- answer{path: path, page: c.pages[path]}
@@ -219,8 +220,8 @@ func (c *pageCrawler) round(ctx context.Context) error {
 
 var listedPage = regexp.MustCompile(`<loc>([^<]+)</loc><lastmod>([^<]+)</lastmod>`)
 
-// listed reads the sitemap, drops the pages that it does not list, and returns those whose
-// date changed.
+// listed reads the sitemap, drops stored pages that the sitemap does not list, and returns the paths
+// of pages whose date changed.
 func (c *pageCrawler) listed(ctx context.Context, client *http.Client) (todo []string, err error) {
 	p, err := c.get(ctx, client, sitemapPath, c.pages[sitemapPath])
 	if err != nil {
@@ -307,6 +308,6 @@ func serveHTML(ctx context.Context, s *pageServer) (address string, stop func(),
 		return "", nil, err
 	}
 	srv := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-	go func() { _ = srv.Serve(ln) }() // ends when it is closed
+	go func() { _ = srv.Serve(ln) }() // Serve returns when srv is closed
 	return ln.Addr().String(), func() { _ = srv.Close() }, nil
 }

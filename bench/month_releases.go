@@ -20,13 +20,13 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// releases are releases of the package npm, which contain its documentation in Markdown. They are
-// in the order of their publication, without later releases of older major versions.
+// releases are versions of the package npm, which contains its documentation in Markdown. They are
+// in order of publication, without later releases of older major versions.
 var releases = strings.Fields(`
 	8.5.1 8.5.2 8.5.3 8.5.4 8.5.5 8.6.0 8.7.0 8.8.0 8.9.0 8.10.0 8.11.0 8.12.0 8.12.1 8.12.2 8.13.0 8.13.1
 	8.13.2 8.14.0 8.15.0 8.15.1 8.16.0 8.17.0 8.18.0 8.19.0 8.19.1 8.19.2 9.0.0 9.0.1 9.1.0 9.1.1 9.1.2`)
 
-// history measures mirrors of npm's documentation, of which a release is published each day.
+// history measures mirrors of npm's documentation if a new release is published each day.
 func (b *bench) history(ctx context.Context, short bool) error {
 	if _, err := exec.LookPath("npm"); errors.Is(err, exec.ErrNotFound) {
 		fmt.Fprintln(os.Stderr, "history: skipped: npm, which downloads the releases, is not installed")
@@ -46,7 +46,7 @@ func (b *bench) history(ctx context.Context, short bool) error {
 	return m.run(ctx)
 }
 
-// releaseSite is the documentation of releases as a changing site.
+// releaseSite is npm's documentation as a changing site, with one release a day.
 type releaseSite struct {
 	releases []map[string]string // Markdown by file name
 	day      int
@@ -212,7 +212,7 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// toPage matches links to pages that lack the slash at the end.
+// toPage matches links to pages without a trailing slash.
 var toPage = regexp.MustCompile(`href="(/[^"#.]*[^"#./])(["#])`)
 
 func (s *releaseSite) state() (siteState, error) {

@@ -14,7 +14,7 @@ func (m *month) end() {
 	fmt.Printf("%d days of %s; %s pages changed or new. Compressed one by one (brotli), they take: content as JSON, "+
 		"%s bytes; its Markdown %s; its HTML %s.\n\n",
 		m.days, m.name, bytesOf(m.minimum.pages), bytesOf(m.minimum.content), bytesOf(m.minimum.text), bytesOf(m.minimum.document))
-	fmt.Println("| refreshes | requests | bodies | header fields | of the minimum | of the same pages' HTML | of conditional HTML | stale or lost | gone, still there | at most for | time |")
+	fmt.Println("| refreshes | requests | bodies | header fields | of the minimum | of the same pages' HTML | of conditional HTML | stale or lost | deleted, still in the mirror | longest | time |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, w := range m.ways {
 		all := w.rest.total()
@@ -55,7 +55,7 @@ func (m *month) aims() {
 		bytes int64
 		reach float64
 	}{
-		{"HTML, by a sitemap.xml with correct dates", m.ways[2].rest.total(), .19},
+		{"HTML of the pages that a sitemap.xml with correct dates lists as changed", m.ways[2].rest.total(), .19},
 		{"each changed page compressed by itself", m.minimum.content, .28},
 	} {
 		of := float64(ours) / float64(l.bytes)
@@ -68,7 +68,7 @@ func (m *month) aims() {
 		what: "the same: pages that were stale or lost at the end of a day, or deleted but still in the mirror", limit: "0",
 		ours: fmt.Sprintf("%d and %d, a deleted page at most for %d days", w.wrong, w.lingered, w.worst), reach: "0", good: w.wrong+w.lingered == 0,
 	})
-	var sum, count [2]int64 // of days without and with another template
+	var sum, count [2]int64 // of days without and with a change of the template
 	for i, c := range w.days {
 		k := 0
 		if m.looks[i+1] {
@@ -81,13 +81,13 @@ func (m *month) aims() {
 	}
 	plain, redesigned := float64(sum[0])/float64(count[0]), float64(sum[1])/float64(count[1])
 	m.add(row{
-		what:  fmt.Sprintf("the same: a day when all %d pages got another template as well", len(m.html.pages)-1), // without the sitemap
+		what:  fmt.Sprintf("the same: a day on which all %d pages also got a new template", len(m.html.pages)-1), // minus 1 for the sitemap
 		limit: fmt.Sprintf("%.0f bytes (the mean of the other days)", plain), ours: fmt.Sprintf("%.0f bytes", redesigned),
 		ratio: fmt.Sprintf("%.2f", redesigned/plain), reach: "about 1", good: redesigned < 1.5*plain,
 	})
 }
 
-// title returns the name of a way, with its last choice.
+// title returns the name of a way. If pull chooses the way, title adds its first and last choice.
 func (w *monthWay) title() string {
 	if w.choice {
 		name := w.name + ", which chooses " + w.level
@@ -111,7 +111,7 @@ func bytesOf(n int64) string {
 	return s
 }
 
-// profile prints the bytes of a way by purpose to standard error.
+// profile prints the bytes of a way, by kind of document and by header field, to standard error.
 func (w *monthWay) profile() {
 	fmt.Fprintf(os.Stderr, "\n%s: %d requests, bodies %d, headers %d; wrong on days %v\n", w.title(), w.rest.requests, w.rest.bodies, w.rest.headers, w.wrongDays)
 	for _, kind := range slices.Sorted(maps.Keys(w.rest.parts)) {

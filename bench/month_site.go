@@ -14,10 +14,9 @@ type changingSite interface {
 	state() (siteState, error)
 }
 
-// siteState is a site on one day. The name of a page is that of its file on a server of
-// static HTML.
+// siteState is a site on one day. A page's name is the name of its HTML file on a static web server.
 type siteState struct {
-	files map[string]string // of the folder that millrace serves, by path
+	files map[string]string // files of the folder that millrace serves, by path
 	html  map[string]string // pages as browsers get them, by name
 	words map[string]string // the owner's own content of each page, without the template, by name
 }
@@ -25,7 +24,7 @@ type siteState struct {
 // monthDay is the changes of a day.
 type monthDay struct {
 	edited, added, removed []string // names of pages
-	look                   bool     // another template
+	look                   bool     // the template also changes
 }
 
 // changed returns the names of the pages with new content.

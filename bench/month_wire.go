@@ -81,7 +81,7 @@ func (j *relay) during(to string, client func() error) (*carried, error) {
 		return nil, err
 	}
 	took := time.Since(start)
-	j.open.Wait() // the client has ended, or has closed its connections
+	j.open.Wait() // the client has exited, or has closed its connections
 	c := &carried{took: took, parts: map[string]*carriedPart{}, fields: map[string]int64{}}
 	for _, t := range j.conns {
 		if err := c.add(t); err != nil {
@@ -94,11 +94,11 @@ func (j *relay) during(to string, client func() error) (*carried, error) {
 // carried is the traffic on the wire, in bytes.
 type carried struct {
 	requests int64
-	bodies   int64 // of responses, as coded
-	headers  int64 // all else, in both directions: start lines, fields, framing
+	bodies   int64 // bytes of response bodies, as coded
+	headers  int64 // all other bytes, in both directions: start lines, fields, framing
 	took     time.Duration
 	parts    map[string]*carriedPart // bytes by the kind of the requested document
-	fields   map[string]int64        // by name: sent ">", received "<"
+	fields   map[string]int64        // bytes of header fields by name, with the prefix "> " if sent or "< " if received
 }
 
 type carriedPart struct{ requests, unmodified, bodies, headers int64 }
@@ -144,7 +144,7 @@ func (c *carried) add(t *tapped) error {
 		resp, err := http.ReadResponse(answered, req)
 		if err != nil {
 			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-				return nil // the client did not wait for it
+				return nil // the client did not wait for the response
 			}
 			return fmt.Errorf("parse response of %s: %w", req.URL, err)
 		}

@@ -43,7 +43,7 @@ func (b *bench) openfeeder(ctx context.Context, n int) error {
 	return b.feederSearch(ctx)
 }
 
-// openfeederFill makes a store of n pages.
+// openfeederFill creates a store with n pages.
 func openfeederFill(ctx context.Context, file string, n int, page func(i int, url string) *millrace.Page) error {
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -148,7 +148,7 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 	return nil
 }
 
-// syncToken returns the current sync token of a server with a base URL.
+// syncToken returns the current sync token of the server at a base URL.
 func syncToken(ctx context.Context, base string) (string, error) {
 	_, body, err := fetch(ctx, base+"openfeeder")
 	if err != nil {

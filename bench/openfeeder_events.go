@@ -93,7 +93,8 @@ type listener struct {
 	err error
 }
 
-// listen listens until every change has arrived. It calls ready once.
+// listen receives events until every change has arrived. It calls ready once: when the stream is
+// ready, or when listen returns.
 func (l *listener) listen(ctx context.Context, base string, ready func()) error {
 	up := sync.OnceFunc(ready)
 	defer up()

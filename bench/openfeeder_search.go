@@ -19,8 +19,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// feederSearch compares responses to ?q= with the search call that they contain, by the processor
-// time of a server with one core.
+// feederSearch compares responses to ?q= with the search call that each of them makes, by the
+// processor time of a server with one core.
 func (b *bench) feederSearch(ctx context.Context) error {
 	file, questions := filepath.Join(b.dir, "openfeeder-search.db"), filepath.Join(b.dir, "questions")
 	pages, err := feederManuals(ctx, file, questions)
@@ -46,7 +46,7 @@ func (b *bench) feederSearch(ctx context.Context) error {
 	}
 	alone := s.doing(func() (n float64, err error) { return n, s.do("search "+questions, &n) })
 	served := requests{script: script, status: http.StatusOK, connections: 2, fresh: true}.of(s.server)
-	if _, err := duel(ctx, 2, served, served); err != nil { // warms up the caches of both
+	if _, err := duel(ctx, 2, served, served); err != nil { // warm up the server's caches for both sides
 		return err
 	}
 	found, err := duel(ctx, b.turns, alone, served)
@@ -73,7 +73,7 @@ func feederManuals(ctx context.Context, file, questions string) (pages int, err 
 	for _, m := range searchManuals {
 		dir, err := filepath.EvalSymlinks(m.dir)
 		if err != nil {
-			return 0, fmt.Errorf("install the Debian package of %s: %w", m.dir, err)
+			return 0, fmt.Errorf("%w; install the Debian package with that folder", err)
 		}
 		src, err := folder.New(dir, &folder.Options{Base: searchBase + m.name + "/"})
 		if err != nil {

@@ -20,7 +20,7 @@ type feederServer struct {
 	out *bufio.Reader
 }
 
-// startFeeder builds the server and starts it.
+// startFeeder starts the server. If its command does not exist, startFeeder builds it first.
 func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, error) {
 	exe := filepath.Join(b.dir, "feederd")
 	if _, err := os.Stat(exe); err != nil {
@@ -46,7 +46,7 @@ func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, 
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
-	// The process ends when its standard input is closed.
+	// The process exits when its standard input is closed.
 	s := &feederServer{&server{pid: c.Process.Pid, stop: func() { _ = in.Close(); _ = c.Wait() }}, in, bufio.NewReader(out)}
 	if err := s.read(&s.url); err != nil {
 		s.stop()
@@ -66,7 +66,7 @@ func (s *feederServer) do(command string, answer any) error {
 func (s *feederServer) read(answer any) error {
 	line, err := s.out.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("OpenFeeder server ended: %w", err)
+		return fmt.Errorf("OpenFeeder server exited: %w", err)
 	}
 	return json.Unmarshal(line, answer)
 }

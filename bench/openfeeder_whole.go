@@ -51,7 +51,7 @@ func (b *bench) whole(ctx context.Context) error {
 
 func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median float64, err error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return 0, 0, 0, fmt.Errorf("install Debian's postgresql-doc-15, git-doc and python3.11-doc: %w", err)
+		return 0, 0, 0, fmt.Errorf("%w; install Debian's postgresql-doc-15, git-doc and python3.11-doc", err)
 	}
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {
@@ -112,7 +112,7 @@ func wholeShare(ctx context.Context, file, dir string) (pages int, whole, median
 	return len(shares), whole / float64(len(shares)), shares[len(shares)/2], nil
 }
 
-// feedURLs returns the URLs of the pages that have a document.
+// feedURLs returns the URLs of the pages that have an OpenFeeder document.
 func feedURLs(ctx context.Context, v millrace.View) (urls []string, err error) {
 	for p, err := range v.Scan(ctx, millrace.Scan{}) {
 		if err != nil {

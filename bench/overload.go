@@ -27,7 +27,7 @@ type abuse struct {
 	Kind      string
 	At        string // host and port of the server
 	Clients   int
-	Addresses int // 127.0.0.2 and following
+	Addresses int // number of local addresses, from 127.0.0.2
 
 	connections, responses, refused atomic.Int64
 }
@@ -47,8 +47,8 @@ const (
 // overloadList is the list that slow and greedy clients request.
 const overloadList = "/arc-sitemap.json"
 
-// run sends requests until the context ends. The clients are other machines in reality, so
-// they leave the processors to the server.
+// run sends requests until the context ends. In reality, the clients are other machines, so this
+// process runs at the lowest priority.
 func (a *abuse) run(ctx context.Context) {
 	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19)
 	var clients sync.WaitGroup
@@ -72,7 +72,7 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect opens a connection of the i-th client and uses it until it ends.
+// connect opens a connection of the i-th client and uses it until it fails or is closed.
 func (a *abuse) connect(ctx context.Context, i int) error {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i%a.Addresses))}, Timeout: 5 * time.Second}
 	c, err := d.DialContext(ctx, "tcp", a.At)
@@ -88,7 +88,7 @@ func (a *abuse) connect(ctx context.Context, i int) error {
 		if _, err := fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nX-A: ", a.At); err != nil {
 			return err
 		}
-		_, _ = in.ReadByte() // continues until the server closes the connection
+		_, _ = in.ReadByte() // blocks until the server closes the connection
 		return nil
 	case slowHeaders:
 		for text := fmt.Sprintf("GET / HTTP/1.1\r\nHost: %s\r\nX-A: %s", a.At, strings.Repeat("a", 1000)); text != ""; text = text[1:] {
@@ -128,7 +128,7 @@ func (a *abuse) connect(ctx context.Context, i int) error {
 	}
 }
 
-// exchange sends requests, n at once, and reads their responses, until an error.
+// exchange sends requests, n at once, and reads their responses, until an error occurs.
 func (a *abuse) exchange(ctx context.Context, c net.Conn, in *bufio.Reader, n int, path func() string) error {
 	for {
 		var text strings.Builder
@@ -171,7 +171,7 @@ func (a *abuse) logIn(c net.Conn, in *bufio.Reader) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		defer func() { _ = res.Body.Close() }() // it is read to its end
+		defer func() { _ = res.Body.Close() }() // the body is read to its end
 		a.count(res)
 		body, err = io.ReadAll(res.Body)
 		return res.Cookies(), body, err
@@ -199,20 +199,21 @@ func (a *abuse) logIn(c net.Conn, in *bufio.Reader) error {
 	}
 }
 
-// goodClient sends requests with pauses between them, and returns the sorted delays of the
-// responses. A request that fails counts as the time limit.
+// goodClient is a client that pauses between requests. Its method ask returns the sorted delays of
+// the responses and the number of failed requests. The delay of a failed request is at least
+// goodLimit.
 type goodClient struct {
 	url      string
 	pages    int
-	new      bool // a connection for each request
+	new      bool // open a connection for each request
 	requests int
 }
 
 const (
-	goodLimit = 10 * time.Second     // of a request
-	goodPause = 5 * time.Millisecond // between two requests
-	goodTime  = 20 * time.Second     // of all requests
-	goodStart = 2 * time.Second      // of the abuse, before the first request
+	goodLimit = 10 * time.Second     // time limit of a request
+	goodPause = 5 * time.Millisecond // pause between two requests
+	goodTime  = 20 * time.Second     // time limit of all requests
+	goodStart = 2 * time.Second      // time between the start of the abuse and the first request
 )
 
 func (g goodClient) ask(ctx context.Context) (delays []time.Duration, failed int, err error) {
@@ -238,8 +239,8 @@ func p50(sorted []time.Duration) time.Duration { return sorted[len(sorted)/2] }
 
 func p99(sorted []time.Duration) time.Duration { return sorted[(len(sorted)*99-1)/100] }
 
-// overload measures the delay of a good client while others abuse the server: all kinds of
-// abuse, or one.
+// overload measures the delay of a good client while others abuse the server, with each kind of abuse
+// or, if kind is set, only with that kind.
 func (b *bench) overload(ctx context.Context, n int, kind string) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -294,20 +295,20 @@ func (b *bench) underAbuse(ctx context.Context, s *server, g goodClient, a *abus
 	}
 	before, during := p99(alone), p99(loaded)
 	r := row{
-		what:  fmt.Sprintf("p99 of a client at %d others that abuse the server with %s, each with its own address (p50 %v, then %v)", a.Clients, a.Kind, short(p50(alone)), short(p50(loaded))),
-		limit: short(before).String() + " (without)", ours: short(during).String(), reach: "at most 20",
+		what:  fmt.Sprintf("p99 delay of a client while %d others abuse the server with %s, each with its own address (p50 %v, then %v)", a.Clients, a.Kind, short(p50(alone)), short(p50(loaded))),
+		limit: short(before).String() + " (without them)", ours: short(during).String(), reach: "at most 20",
 	}
 	factor := during.Seconds() / before.Seconds()
 	r.good = factor <= 20 && failed == 0
 	if a.Kind == halfOpen {
 		const limit = 100 * time.Millisecond
-		r.what = fmt.Sprintf("p99 of a new client at 10,000 half-open connections from 50 addresses, reopened immediately (without, %v)", short(before))
+		r.what = fmt.Sprintf("p99 delay of a new client while 10,000 half-open connections from 50 addresses are reopened immediately (%v without them)", short(before))
 		factor = during.Seconds() / limit.Seconds()
 		r.limit, r.reach, r.good = limit.String(), "below 1", factor < 1 && failed == 0
 	}
 	r.ratio = fmt.Sprintf("%.2f", factor)
 	if failed > 0 {
-		r.ours += fmt.Sprintf(", %d of %d fail", failed, len(loaded))
+		r.ours += fmt.Sprintf(", %d of %d failed", failed, len(loaded))
 	}
 	b.add(r)
 	return nil

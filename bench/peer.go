@@ -26,15 +26,15 @@ import (
 	"github.com/millrace/millrace/publish"
 )
 
-// peerTask selects what a child process of this program serves, by the field that is set.
+// peerTask tells a child process of this program what to do. Exactly one field is set.
 type peerTask struct {
-	Answer    *response // always this response
-	Proxy     string    // a site at this URL, through httputil.ReverseProxy
-	Folder    string    // files
-	Generated int       // number of pages
-	Publish   int       // number of pages, by [publish.Server] in this process
-	Page      int       // bytes of HTML of one page, see [coded]
-	Abuse     *abuse    // serves nothing, and sends requests
+	Answer    *response // serve this response to every request
+	Proxy     string    // serve the site at this URL through httputil.ReverseProxy
+	Folder    string    // serve the files of this folder
+	Generated int       // serve this number of pages; see [generated]
+	Publish   int       // serve this number of pages with [publish.Server]
+	Page      int       // serve one page with this many bytes of HTML; see [coded]
+	Abuse     *abuse    // do not serve; send these requests
 }
 
 // response is the constant response of a peer.
@@ -44,8 +44,8 @@ type response struct {
 	Body   []byte
 }
 
-// startPeer starts this program as a web server: a separate process, like millrace, that ends
-// with its standard input.
+// startPeer starts this program in a separate process and runs t there. The process exits when
+// its standard input is closed.
 func startPeer(ctx context.Context, t peerTask) (*server, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -76,7 +76,7 @@ func startPeer(ctx context.Context, t peerTask) (*server, error) {
 	return s, nil
 }
 
-// peer runs in the child process of startPeer.
+// peer runs the task in the child process that startPeer starts.
 func peer() error {
 	in := json.NewDecoder(os.Stdin)
 	var t peerTask
@@ -169,8 +169,8 @@ func (r *response) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(r.Body)
 }
 
-// coded serves one page under every path, precompressed with gzip if the client accepts
-// it. Responses below /private/ are not cacheable.
+// coded serves one page under every path, precompressed with gzip if the client accepts gzip.
+// Responses below /private/ are not cacheable.
 func coded(size int) (http.Handler, error) {
 	var html bytes.Buffer
 	html.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>A page</title>\n" +
@@ -209,7 +209,7 @@ func coded(size int) (http.Handler, error) {
 	}), nil
 }
 
-// proxyBuffers are the buffers of the reverse proxy.
+// proxyBuffers is the buffer pool of the reverse proxy.
 type proxyBuffers struct{ pool sync.Pool }
 
 // Get implements [httputil.BufferPool].

@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/internal/pgcluster"
 )
 
-// postgres compares stores in PostgreSQL with stores in files. The server runs on this machine and
-// commits to the disk, as SQLite does. The ratios compare the wall clock, because the processor
-// time of the database server is not measured.
+// postgres compares stores in PostgreSQL with stores in SQLite files. The database server runs on
+// this machine and commits to disk, as SQLite does. The ratios compare the wall clock, because the
+// processor time of the database server is not measured.
 func (b *bench) postgres(ctx context.Context) (err error) {
-	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server has a user of its own
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server runs as another user
 		return err
 	}
 	c, err := pgcluster.New(ctx, b.dir)
@@ -99,7 +99,7 @@ func (b *bench) postgres(ctx context.Context) (err error) {
 	return nil
 }
 
-// byClock returns a line of the table that compares the wall clock.
+// byClock returns a line of the table. It compares rates by the wall clock.
 func (s *score) byClock(what, unit, peer string, reach float64) row {
 	return row{
 		what: what, limit: s.Peer.string(unit) + " (" + peer + ")", ours: s.Ours.string(unit),

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// memory measures the resident memory after 50,000 random requests: while the search
-// index is being built, and again after that.
+// memory measures the server's resident memory after 50,000 random requests, first while the
+// search index is being built, and again when it is complete.
 func (b *bench) memory(ctx context.Context, sizes []int) error {
 	first := map[string]float64{}
 	for _, n := range sizes {
@@ -67,7 +67,7 @@ func rested(ctx context.Context, pid int) error {
 	return ctx.Err()
 }
 
-// ask sends random requests for M-URLs in four codings. Some of the requests are conditional.
+// ask sends random requests for M-URLs in four codings.
 func ask(ctx context.Context, base string, pages, requests int) error {
 	const workers = 16
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}
@@ -125,7 +125,7 @@ func drain(resp *http.Response) (int, error) {
 // residentMB returns a process's VmRSS in MB.
 func residentMB(pid int) (float64, error) { return statusMB(pid, "VmRSS:") }
 
-// statusMB returns a size in MB from a process's status.
+// statusMB returns the size in MB that a process's /proc status lists under name, such as "VmRSS:".
 func statusMB(pid int, name string) (float64, error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
@@ -140,7 +140,8 @@ func statusMB(pid int, name string) (float64, error) {
 	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
-// start measures the time from a restart to the first response from the published edition.
+// start measures the time and the processor time from a restart until the published edition is
+// ready to be served.
 func (b *bench) start(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -167,8 +168,8 @@ func (b *bench) start(ctx context.Context, n int) error {
 	}
 	m := median(spent)
 	b.add(row{
-		what: fmt.Sprintf("restart with a store of %d pages, until the published edition", n), limit: "0.5 s of processor time",
-		ours: fmt.Sprintf("%.2f s, after %.2f s", m, median(took)), ratio: fmt.Sprintf("%.2f", m/0.5), reach: "at most 1", good: m < 0.5,
+		what: fmt.Sprintf("restart with a store of %d pages, until the published edition is ready", n), limit: "0.5 s of processor time",
+		ours: fmt.Sprintf("%.2f s, %.2f s by the clock", m, median(took)), ratio: fmt.Sprintf("%.2f", m/0.5), reach: "at most 1", good: m < 0.5,
 	})
 	return nil
 }

@@ -20,8 +20,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// pulls measures the cost of keeping a mirror of n pages, by every protocol: without changes, and
-// after a change of a hundredth of the pages. The site is a folder that millrace serves. The
+// pulls measures the cost of keeping a mirror of n pages via each protocol: without changes, and
+// after a hundredth of the pages changed. The site is a folder that millrace serves. The
 // packages that millrace pull uses keep the mirror up to date, over connections that record their
 // traffic.
 func (b *bench) pulls(ctx context.Context, n int) error {
@@ -120,7 +120,7 @@ func versions(ctx context.Context, url string) (map[string]string, error) {
 	return hashes, nil
 }
 
-// mirrorOf is a mirror of one site by one protocol.
+// mirrorOf is a mirror of one site via one protocol.
 type mirrorOf struct {
 	proto  protocol.Protocol
 	url    string
@@ -186,7 +186,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 		return err
 	}
 	if rep.Added+rep.Updated+rep.Deleted+rep.Fetched > 0 {
-		return fmt.Errorf("%s: a pull found changes without any: %+v", m.proto.Name, rep)
+		return fmt.Errorf("%s: a pull of an unchanged site found changes: %+v", m.proto.Name, rep)
 	}
 	m.lists = make(map[string]bool)
 	not := 0
@@ -198,7 +198,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 	}
 	b.add(row{
 		what: fmt.Sprintf("second pull of %d pages via %s", n, m.proto.Name), limit: "1 request, a 304",
-		ours: fmt.Sprintf("%d requests, %d of them a 304; %d bytes received, %d of them bodies; %d sent",
+		ours: fmt.Sprintf("requests: %d, of which 304: %d; bytes received: %d, of which bodies: %d; bytes sent: %d",
 			len(t.exchanges), not, t.received, t.bodies, t.sent),
 		ratio: fmt.Sprintf("%.2f", float64(len(t.exchanges))), reach: "at most 1", good: len(t.exchanges) == 1 && not == 1 && t.bodies == 0,
 	})
@@ -213,7 +213,7 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 	}
 	what := fmt.Sprintf("pull after %d of %d pages changed, via %s", edited, n, m.proto.Name)
 	if rep.Fetched == 0 {
-		b.add(row{what: what, ours: "no changes yet: its files are rebuilt less often"})
+		b.add(row{what: what, ours: "no changes yet: the protocol's files are rebuilt less often"})
 		return nil
 	}
 	if rep.Updated != edited || rep.Added+rep.Deleted > 0 {
@@ -248,7 +248,7 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 		}
 		ratio := float64(p.bodies) / float64(p.alone)
 		b.add(row{
-			what:  fmt.Sprintf("%s: bodies of %d %s", what, p.count, name),
+			what:  fmt.Sprintf("%s: bodies of %s (%d)", what, name, p.count),
 			limit: fmt.Sprintf("%d bytes (each compressed by itself)", p.alone), ours: fmt.Sprintf("%d bytes", p.bodies),
 			ratio: fmt.Sprintf("%.3f", ratio), reach: reach, good: ratio <= most,
 		})

@@ -57,14 +57,14 @@ type exchange struct {
 	path   string
 	status int
 	coding string
-	body   []byte // coded
+	body   []byte // as received, with its content coding
 }
 
 // traffic is all traffic of a network.
 type traffic struct {
 	exchanges      []exchange
 	sent, received int64
-	bodies         int64 // part of received
+	bodies         int64 // bytes of response bodies, part of received
 }
 
 // read parses the exchanges; no connection may be active.
@@ -96,8 +96,8 @@ func (w *wire) read() (t traffic, err error) {
 	return t, nil
 }
 
-// alone returns the size of the exchange's document, compressed by itself in the same
-// coding at the library's default level; brotli if it was uncoded.
+// alone returns the size of the exchange's document, compressed by itself in the same coding at the
+// library's default level. If the body had no coding, alone uses brotli.
 func (e *exchange) alone() (int64, error) {
 	plain := e.body
 	var err error

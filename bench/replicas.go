@@ -23,7 +23,7 @@ import (
 // replicas measures several processes over one store in PostgreSQL and one folder of artifacts:
 // the delay after which followers serve a new edition, and the memory of a follower of n pages.
 func (b *bench) replicas(ctx context.Context, n int) (err error) {
-	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server has a user of its own
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server runs as another user
 		return err
 	}
 	c, err := pgcluster.New(ctx, b.dir)
@@ -52,7 +52,7 @@ func (b *bench) replicas(ctx context.Context, n int) (err error) {
 type replicaSet struct {
 	editing
 	bench *bench
-	name  string // of the database and of folders
+	name  string // name of the database, and prefix of folder names
 }
 
 // startReplicas fills a database with n pages and starts the builder.
@@ -77,7 +77,7 @@ func (b *bench) startReplicas(ctx context.Context, c *pgcluster.Cluster, n int) 
 	return r, err
 }
 
-// start starts a replica with a state folder of its own. The first one that starts is the builder.
+// start starts a replica with its own state folder. The first replica that starts is the builder.
 func (r *replicaSet) start(ctx context.Context, name string) (*server, error) {
 	own := *r.bench
 	own.dir = filepath.Join(own.dir, r.name+"-"+name)
@@ -97,7 +97,7 @@ func (r *replicaSet) start(ctx context.Context, name string) (*server, error) {
 	return s, err
 }
 
-// Duration of the measurement, and the interval between edits.
+// The duration of the followers measurement, and the interval between its edits.
 const (
 	followingTime = 2 * time.Minute
 	betweenEdits  = 300 * time.Millisecond
@@ -122,7 +122,7 @@ func (b *bench) followers(ctx context.Context, r *replicaSet) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	var watchers, edits sync.WaitGroup
-	editions := make([]map[uint64]time.Time, len(servers)) // when each server served a sequence number first
+	editions := make([]map[uint64]time.Time, len(servers)) // when each server first served each sequence number
 	var failed [3]error
 	for i, s := range servers {
 		editions[i] = make(map[uint64]time.Time)
@@ -148,7 +148,7 @@ func (b *bench) followers(ctx context.Context, r *replicaSet) error {
 		})
 	}
 	edits.Wait()
-	rest(ctx, 3*time.Second) // gives the second follower time to load the last edition
+	rest(ctx, 3*time.Second) // give the second follower time to load the last edition
 	stop()
 	watchers.Wait()
 	if err := errors.Join(append(errs, failed[:]...)...); err != nil {
@@ -200,7 +200,8 @@ func watchEditions(ctx context.Context, url string, seen map[uint64]time.Time) e
 	return nil
 }
 
-// firstSince returns when a sequence number or a later one was first seen, or the zero time.
+// firstSince returns when a sequence number or a later one was first seen, or the zero time if none
+// was.
 func firstSince(seen map[uint64]time.Time, seq uint64) (first time.Time) {
 	for n, at := range seen {
 		if n >= seq && (first.IsZero() || at.Before(first)) {
@@ -210,8 +211,8 @@ func firstSince(seen map[uint64]time.Time, seq uint64) (first time.Time) {
 	return first
 }
 
-// replicaMemory measures the memory of a follower: while it sends documents of each kind, while it follows ten
-// editions, and with its search index built.
+// replicaMemory measures the memory of a follower: while it serves documents of each kind, while it
+// follows ten editions, and while it serves documents with its search index built.
 func (b *bench) replicaMemory(ctx context.Context, r *replicaSet) error {
 	s, err := r.start(ctx, "follower")
 	if err != nil {
@@ -297,8 +298,8 @@ func searchable(ctx context.Context, url string) error {
 	}
 }
 
-// askEverything requests documents of pages in every protocol, each twice, the second time with
-// its ETag, and every list.
+// askEverything requests every list, and random documents of pages in several protocols. It requests
+// each of them twice, the second time with its ETag.
 func askEverything(ctx context.Context, url string, pages, requests int) error {
 	const workers = 16
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers, DisableCompression: true}}

@@ -20,19 +20,19 @@ import (
 // bucketTraffic counts the requests to a bucket and the bytes of their bodies.
 type bucketTraffic struct {
 	mu             sync.Mutex
-	reads, writes  int // without reads of what does not exist yet
-	looks          int // reads that look for new objects of the log
-	received, sent int64
+	reads, writes  int   // GET requests for existing objects; requests with other methods
+	looks          int   // GET requests for absent objects, mostly the log's next object
+	received, sent int64 // bytes of request bodies; bytes of response bodies
 }
 
-// snapshot returns the figures so far.
+// snapshot returns reads, writes, looks, received and sent.
 func (c *bucketTraffic) snapshot() [5]int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return [5]int64{int64(c.reads), int64(c.writes), int64(c.looks), c.received, c.sent}
 }
 
-// counting returns a proxy of a server that counts.
+// counting returns a proxy for the S3 server at endpoint that counts requests and bytes in c.
 func (c *bucketTraffic) counting(endpoint string) (*httptest.Server, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *bucketTraffic) counting(endpoint string) (*httptest.Server, error) {
 	return httptest.NewServer(proxy), nil
 }
 
-// s3 compares artifacts in a bucket with those in a folder. The server of the bucket runs on this
-// machine. An edit is one page of many.
+// s3 compares artifacts in a bucket with artifacts in a folder. The S3 server runs on this machine.
+// Each edit changes one page.
 func (b *bench) s3(ctx context.Context) (err error) {
 	server, err := s3server.New(ctx, b.dir)
 	if err != nil {

@@ -98,12 +98,12 @@ func (b *bench) scpRates(ctx context.Context, words string, a *author) error {
 // handles returns a side that processes n bytes in each turn. Its unit of work is a megabyte.
 func handles(n int, do func() error) side {
 	return func(context.Context) (work, error) {
-		runtime.GC() // collects the garbage of the previous run
+		runtime.GC() // collect the garbage of the previous turn
 		return during(float64(n)/1e6, do)
 	}
 }
 
-// scpWrite compares writing with the compressor alone. If reach is 0, there is no target.
+// scpWrite compares writing a snapshot with the compressor alone. If reach is 0, there is no target.
 func (b *bench) scpWrite(ctx context.Context, v millrace.View, dir string, plain []byte, what string, reach float64) error {
 	found, err := duel(ctx, b.turns,
 		handles(len(plain), func() error { return compress(plain) }),
@@ -127,7 +127,7 @@ func decompress(coded []byte) ([]byte, error) {
 	return d.DecodeAll(coded, nil)
 }
 
-// compress compresses the collection, which is a lower bound of the cost of writing it.
+// compress compresses the collection. Its cost is a lower bound for the cost of writing the collection.
 func compress(plain []byte) error {
 	enc, err := newEncoder(io.Discard)
 	if err != nil {
@@ -139,7 +139,7 @@ func compress(plain []byte) error {
 	return enc.Close()
 }
 
-// scpSize compares the size of the file with the output of the zstd command.
+// scpSize compares the size of the snapshot with the size of the zstd command's output.
 func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
 	c := exec.CommandContext(ctx, "zstd", "-6", "-q", "-c")
 	c.Stdin = bytes.NewReader(plain)
@@ -149,13 +149,13 @@ func (b *bench) scpSize(ctx context.Context, plain []byte, ours int) error {
 	}
 	ratio := float64(ours) / float64(len(out))
 	b.add(row{
-		what: fmt.Sprintf("size of it, of %d bytes", len(plain)), limit: fmt.Sprintf("%d bytes (zstd -6)", len(out)),
+		what: fmt.Sprintf("size of that snapshot, %d bytes uncompressed", len(plain)), limit: fmt.Sprintf("%d bytes (zstd -6)", len(out)),
 		ours: fmt.Sprintf("%d bytes", ours), ratio: fmt.Sprintf("%.3f", ratio), reach: "at most 1.03", good: ratio <= 1.03,
 	})
 	return nil
 }
 
-// scpStore creates a store of pages, or opens it, and publishes the site.
+// scpStore opens or creates a store, writes n pages to it, and publishes the site.
 func scpStore(ctx context.Context, file string, a *author, n int, o *store.Options) (from edition.Source, stop func(), err error) {
 	st, err := stores.Open(ctx, file, o)
 	if err != nil {
@@ -181,7 +181,7 @@ func scpStore(ctx context.Context, file string, a *author, n int, o *store.Optio
 	return from, stop, err
 }
 
-// put writes the first n pages of an edition.
+// put writes the first n pages, with the content of the given edition.
 func put(ctx context.Context, site store.Site, a *author, n, edition int) error {
 	var batch []millrace.Change
 	for i := range n {

@@ -24,12 +24,12 @@ var (
 	deltaPages  = regexp.MustCompile(`<scp:delta [^>]*url="[^"]+\.zst"[^>]* pages="(\d+)"`)
 )
 
-// timedFiler records the processor time from the first file's start to the last file's
-// end.
+// timedFiler records the processor time from the creation of the first file to the end of the last
+// file.
 type timedFiler struct {
 	millrace.ArtifactPublisher
 	start, seconds float64
-	rests          bool // creates no more snapshots
+	rests          bool // create no more snapshots
 }
 
 // Deferred implements [millrace.ArtifactPublisher].
@@ -72,8 +72,8 @@ func (d *timedWriter) Finish(ctx context.Context, head []byte, f millrace.Artifa
 	return files, err
 }
 
-// scpDeltas measures whether the time to build a delta is proportional to the number of changed
-// pages. It changes parts of n pages and builds the editions on one core, in all codings.
+// scpDeltas measures whether the processor time to build a delta is proportional to the number of
+// changed pages. It changes several shares of n pages, and builds the editions in all codings.
 func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	now := scpTime
 	from, stop, err := scpStore(ctx, filepath.Join(b.dir, "scp-deltas.db"), a, n, &store.Options{Now: func() time.Time { return now }})

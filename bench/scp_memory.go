@@ -17,27 +17,27 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// scpTask is the task of a child process, in MILLRACE_BENCH_SCP.
+// scpTask is the task of a child process, which gets it in MILLRACE_BENCH_SCP.
 type scpTask struct {
 	Words string // file of the author's words
 	Pages int
 	Most  int    // bytes of the largest page; 0 = like the others
-	Dir   string // file to write the snapshot to
-	File  string // file to read
-	Bytes int    // its decoded bytes: measure rates; 0 = memory
-	Turns int    // for rates
+	Dir   string // folder to write the snapshot to
+	File  string // snapshot to read; "" = write one
+	Bytes int    // decoded size of File, to measure rates; 0 = measure memory
+	Turns int    // number of turns of each side, to measure rates
 }
 
-// scpPeak is the result of the child. Memory is resident, in MB.
+// scpPeak is the result of the child process. Idle and Most are resident memory in MB.
 type scpPeak struct {
 	File    string
 	Idle    float64
 	Most    float64
 	Largest int      // length of the longest line in bytes
-	Rates   [2]score // in MB: verification alone, and a complete read
+	Rates   [2]score // rates in MB: verification alone, and a complete read
 }
 
-// scpMemory measures the peak memory of writing and of reading.
+// scpMemory measures the peak memory of writing and of reading snapshots.
 func (b *bench) scpMemory(ctx context.Context, words string, sizes []int) error {
 	tasks := make([]scpTask, 0, len(sizes)+1)
 	for _, n := range sizes {
@@ -103,7 +103,7 @@ func scpChild(ctx context.Context, t scpTask) (p scpPeak, err error) {
 // scpOnce runs in the child process.
 func scpOnce(raw string) {
 	p, err := func() (p scpPeak, err error) {
-		// Like the commands that write (build, serve) and read (pull).
+		// Use the garbage collector settings of the commands that write (build, serve) and read (pull).
 		debug.SetGCPercent(400)
 		debug.SetMemoryLimit(104 << 20)
 		var t scpTask
@@ -133,7 +133,7 @@ func (t *scpTask) write() (p scpPeak, err error) {
 		return p, err
 	}
 	a.most = t.Most
-	large := a.page(1, 0) // the view retains it, so that it is generated only once
+	large := a.page(1, 0) // retained, so that the view generates it only once
 	view := &pagesView{n: t.Pages, page: func(i int) *millrace.Page {
 		if i == 1 {
 			return large
@@ -182,7 +182,7 @@ func idle() (float64, error) {
 	return residentMB(os.Getpid())
 }
 
-// longestLine returns the bytes of the longest line of a coded file.
+// longestLine returns the length of the longest line of a compressed file, in bytes.
 func longestLine(file string) (longest int, err error) {
 	f, err := os.Open(file)
 	if err != nil {

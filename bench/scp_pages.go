@@ -28,8 +28,8 @@ type author struct {
 type chain struct {
 	tokens []string
 	begin  []uint32 // tokens that can begin a sentence
-	from   []uint32 // where the followers of a token start, and those of the next token
-	next   []uint32 // followers, with their frequency
+	from   []uint32 // by token: offset of its followers in next; they end at the offset of the next token
+	next   []uint32 // followers of the tokens, as often as they follow
 }
 
 func newChain(words []string) chain {
@@ -78,11 +78,11 @@ func (c *chain) walk(r *rand.Rand, each func(token string) (stop bool)) {
 
 var codeToken = regexp.MustCompile(`[ \t]+|\n[ \t]*|\w+|[^\w\s]+`)
 
-// readManual writes the words of the manual to a file, for authors.
+// readManual writes the prose and the code of the manual to a file for newAuthor.
 func readManual(ctx context.Context, manual, file string) error {
 	names, err := filepath.Glob(filepath.Join(manual, "*.html"))
 	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no pages in %s: install Debian's postgresql-doc-15, or name its folder with -manual", manual)
+		err = fmt.Errorf("no pages in %s; install Debian's postgresql-doc-15, or give its folder with -manual", manual)
 	}
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func readManual(ctx context.Context, manual, file string) error {
 	return os.WriteFile(file, raw, 0o600)
 }
 
-// newAuthor reads a file of readManual.
+// newAuthor reads a file that readManual has written.
 func newAuthor(file string) (*author, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -130,7 +130,7 @@ const scpSite = "https://bench.example/"
 
 func scpURL(i int) string { return fmt.Sprintf("%sdocs/%07d/", scpSite, i) }
 
-// page writes one page. Each edition of the page has different content.
+// page returns page i. Each edition of the page has different content.
 func (a *author) page(i, edition int) *millrace.Page {
 	r := rand.New(rand.NewPCG(uint64(i), uint64(edition)))
 	title := a.words(r, 3, 7)
@@ -166,7 +166,7 @@ func (a *author) page(i, edition int) *millrace.Page {
 		for _, b := range p.Blocks[n:] {
 			size += len(millrace.Text([]millrace.Block{b}))
 		}
-		if len(p.Blocks) > 900 { // the largest page
+		if len(p.Blocks) > 900 { // only the largest page has so many blocks
 			p.Blocks = append(p.Blocks, a.text(r, (want-size)/6, (want-size)/6+1))
 			break
 		}
@@ -203,7 +203,7 @@ func (a *author) other(r *rand.Rand, i int) millrace.Block {
 	return millrace.Block{Type: millrace.LinkBlock, URL: scpURL(r.IntN(i + 1)), Text: a.words(r, 2, 6)}
 }
 
-// words returns some words.
+// words returns at least least and fewer than most words.
 func (a *author) words(r *rand.Rand, least, most int) string {
 	var b strings.Builder
 	n := least + r.IntN(most-least)
@@ -218,8 +218,8 @@ func (a *author) words(r *rand.Rand, least, most int) string {
 	return strings.TrimRight(b.String(), ".,;:")
 }
 
-// text returns a paragraph of whole sentences, between least and most words long. One word is
-// code, and one is a link.
+// text returns a paragraph of at least least words. It ends with a sentence, but at most about 40
+// words after most. One word is code, and one is a link.
 func (a *author) text(r *rand.Rand, least, most int) millrace.Block {
 	var s strings.Builder
 	b := millrace.Block{Type: millrace.TextBlock}
@@ -243,7 +243,7 @@ func (a *author) text(r *rand.Rand, least, most int) millrace.Block {
 	return b
 }
 
-// lines returns lines of code.
+// lines returns at most n lines of code.
 func (a *author) lines(r *rand.Rand, n int) string {
 	var b strings.Builder
 	left := n * 40

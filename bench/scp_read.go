@@ -35,7 +35,7 @@ func (b *bench) scpRead(ctx context.Context, words, file string, n int) error {
 	return nil
 }
 
-// rates measures reading.
+// rates compares verifyAll and readAll with decompression and SHA-256 alone.
 func (t *scpTask) rates() (p scpPeak, err error) {
 	ctx := context.Background()
 	f, err := os.Open(t.File)
@@ -80,7 +80,7 @@ func verifyAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error 
 	return err
 }
 
-// readAll reads a file like a pull: it verifies all of it before its first page.
+// readAll reads a file like a pull: it verifies the whole file before it reads the first page.
 func readAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
 	plain, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {

@@ -86,7 +86,7 @@ type zstdSet struct {
 	files []string // created files
 }
 
-// Held implements [millrace.ArtifactSet].
+// Existing implements [millrace.ArtifactSet].
 func (s *zstdSet) Existing() []millrace.Artifact { return nil }
 
 // Keep implements [millrace.ArtifactSet].
@@ -168,7 +168,7 @@ func (d *zstdWriter) Discard() {
 
 var errNoFiler = errors.New("the publisher creates no files")
 
-// snapshot writes the one snapshot of a view, and returns its file.
+// snapshot writes the only snapshot of a view, and returns the name of its file.
 func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {
 	s := &zstdSet{dir: dir}
 	p, ok := scp.NewPublisher(&protocol.PublisherOptions{Own: []any{&scp.PublisherOptions{Sections: []string{}}}}).(millrace.ArtifactPublisher)

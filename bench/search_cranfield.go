@@ -76,7 +76,7 @@ func (c *cranfield) score(ctx context.Context, find finder) (ndcg, recall float6
 	return ndcg / float64(n), recall / float64(n), nil
 }
 
-// variant is a site of the abstracts on which a part of the search is disabled.
+// variant is a site of the abstracts with a change to the pages, the queries or the search.
 type variant struct {
 	what     string
 	language string // "" = English
@@ -270,7 +270,7 @@ func (b *bench) searchMean(ctx context.Context, data string) error {
 	return nil
 }
 
-// searchQuality adds the rows of the collection.
+// searchQuality adds the rows of searchMean, and the rows of every variant on cranfield.
 func (b *bench) searchQuality(ctx context.Context, data string) error {
 	if err := b.searchMean(ctx, data); err != nil {
 		return err

@@ -90,7 +90,8 @@ func startIndexing(ctx context.Context, file string, processors int) (out indexe
 const indexRounds = 3
 
 // searchIndexing compares the indexing of a store with the insertion of the same passages into a
-// plain table, in alternating turns. It returns the results of the last turn of each.
+// plain table, in alternating turns. It returns the file of the last indexed store, and the last
+// plain table.
 func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.View, pages int) (file string, peer *plainTable, err error) {
 	var plain, plainPassed, plainC []float64
 	var one, all []indexed
@@ -155,7 +156,7 @@ func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.
 		rss[i] = of(all, func(x indexed) float64 { return x.RSS[i] })
 	}
 	b.add(row{
-		what: "VmRSS of that, in a process of its own", limit: fmt.Sprintf("%.0f MB (a quarter of the pages)", rss[0]),
+		what: "VmRSS of that, in its own process", limit: fmt.Sprintf("%.0f MB (a quarter of the pages)", rss[0]),
 		ours: fmt.Sprintf("%.0f MB (half), %.0f MB (all)", rss[1], rss[2]), ratio: fmt.Sprintf("%.2f", rss[2]/rss[0]), reach: "at most 1.2", good: rss[2] <= 1.2*rss[0],
 	})
 	return file, peer, nil

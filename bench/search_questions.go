@@ -53,7 +53,7 @@ func (b *bench) searchOwn(ctx context.Context) error {
 	for line := range strings.Lines(ownQuestions) {
 		question, answers, ok := strings.Cut(strings.TrimSpace(line), "\t")
 		if !ok {
-			continue // the rest of the line is a comment
+			continue // a line without a tab is a comment
 		}
 		found, err := x.Search(ctx, head, millrace.Query{Text: question, Limit: 20, PerPage: 1})
 		if err != nil {

@@ -32,7 +32,7 @@ var searchManuals = []struct{ name, dir string }{
 const searchBase = "https://manuals.example/"
 
 // manuals reads manuals into one site of a new store. Without names, it reads all manuals. Each
-// has its own folder, because they have pages of the same names.
+// has its own folder, because they have pages with the same names.
 func manuals(ctx context.Context, file string, names ...string) (pages int, err error) {
 	dir := file + ".pages"
 	defer func() { _ = os.RemoveAll(dir) }()
@@ -51,7 +51,7 @@ func manuals(ctx context.Context, file string, names ...string) (pages int, err 
 		}
 	}
 	if len(missing) > 0 {
-		return 0, fmt.Errorf("install the Debian packages %s", strings.Join(missing, ", "))
+		return 0, fmt.Errorf("manuals are missing; install the Debian packages %s", strings.Join(missing, ", "))
 	}
 	st, err := stores.Open(ctx, file, nil)
 	if err != nil {

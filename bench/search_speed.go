@@ -62,7 +62,7 @@ func (b *bench) searchSpeed(ctx context.Context) error {
 	if err := x.Fit(ctx, nil); err != nil {
 		return err
 	}
-	b.add(row{what: "fitting vectors of them", ours: fmt.Sprintf("%.1f s", processorTime()-before)})
+	b.add(row{what: "fitting vectors of these passages", ours: fmt.Sprintf("%.1f s", processorTime()-before)})
 	if err := b.searchOnePage(ctx, site, x); err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (b *bench) searchOnePage(ctx context.Context, site store.Site, x *index.Ind
 	slices.Sort(took)
 	m, worst := took[len(took)/2], took[len(took)-1]
 	b.add(row{
-		what: fmt.Sprintf("one page of them edited, indexed and published, %d times", len(took)), limit: "50 ms",
+		what: fmt.Sprintf("one of these pages edited, indexed and published, %d times", len(took)), limit: "50 ms",
 		ours: fmt.Sprintf("p50 %.1f ms, p90 %.1f ms, at most %.1f ms (a page of %d kB)", m, took[len(took)*9/10], worst, largest/1000), ratio: fmt.Sprintf("%.2f", m/50), reach: "below 1", good: worst < 50,
 	})
 	return nil
@@ -222,7 +222,7 @@ func (b *bench) searchQueries(ctx context.Context, site store.Site, x *index.Ind
 	return nil
 }
 
-// plainTable is a table of FTS5 that contains the same passages as the index.
+// plainTable is an FTS5 table that contains the same passages as the index.
 type plainTable struct {
 	db       *sql.DB
 	file     string
@@ -242,8 +242,8 @@ func newPlain(ctx context.Context, file string) (*plainTable, error) {
 	return &plainTable{db: db, file: file}, err
 }
 
-// inC fills such a table with Debian's sqlite3, which is written in C, and returns the processor
-// time in seconds.
+// inC copies p to another table with Debian's sqlite3, which is written in C, and returns the
+// processor time in seconds.
 func (p *plainTable) inC(ctx context.Context) (float64, error) {
 	c := exec.CommandContext(ctx, "sqlite3", p.file+"-c", "PRAGMA journal_mode=WAL; PRAGMA cache_size=-8000; CREATE VIRTUAL TABLE t USING fts5(title, headings, body); "+
 		"ATTACH '"+p.file+"' AS plain; INSERT INTO t SELECT title, headings, body FROM plain.t;")
@@ -257,8 +257,8 @@ func (p *plainTable) inC(ctx context.Context) (float64, error) {
 
 var timed = regexp.MustCompile(`user ([0-9.]+) sys ([0-9.]+)`)
 
-// askInC runs each query on that table, and returns the processor time of each in
-// milliseconds.
+// askInC runs each query on the table that inC has written, and returns the processor time of each
+// query in milliseconds.
 func (p *plainTable) askInC(ctx context.Context, questions []string) (took []float64, err error) {
 	var script strings.Builder
 	script.WriteString("PRAGMA cache_size=-8000;\n.timer on\n")

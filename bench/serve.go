@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// serve compares the responses of a server of n pages, and then those of a folder, with a handler
-// that only writes the same bytes.
+// serve compares responses for a store of n pages, and then for a folder, with a handler that only
+// writes the same bytes.
 func (b *bench) serve(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -70,8 +70,8 @@ func murls(n int) (paths []string) {
 	return paths
 }
 
-// serveFolder compares the HTML of a folder, with links inserted, and its
-// Markdown.
+// serveFolder compares responses for a folder's HTML, with links inserted, and for its Markdown with
+// a handler that only writes the same bytes.
 func (b *bench) serveFolder(ctx context.Context, n int) error {
 	dir := filepath.Join(b.dir, "served")
 	var paths []string
@@ -125,7 +125,7 @@ func (b *bench) serveFolder(ctx context.Context, n int) error {
 	}
 	ratio := float64(len(coded)) / float64(zipped.Len())
 	b.add(row{
-		what: fmt.Sprintf("bytes of such a page to a browser, of %d", len(plain)), limit: fmt.Sprintf("%d (gzip)", zipped.Len()),
+		what: fmt.Sprintf("bytes of such a page sent to a browser; %d bytes without coding", len(plain)), limit: fmt.Sprintf("%d (gzip)", zipped.Len()),
 		ours: fmt.Sprint(len(coded)), ratio: fmt.Sprintf("%.2f", ratio), reach: "at most 1.05", good: ratio <= 1.05,
 	})
 	return nil
@@ -156,7 +156,8 @@ func (b *bench) cold(ctx context.Context, file string, n int) error {
 	return nil
 }
 
-// askOnce returns the server's processor time for a request.
+// askOnce requests min(n, coldPages) of the n M-URLs, each once, and returns the server's mean
+// processor time per request.
 func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duration, error) {
 	before, err := quiet(ctx, s.pid)
 	if err != nil {
@@ -174,13 +175,12 @@ func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duratio
 	return (after - before) / time.Duration(asked), err
 }
 
-// target is the subject of a request: the path with its query, and the known ETag, with
-// quotes.
+// target is a resource to request: its path with the query, and its ETag with quotes.
 type target struct{ path, tag string }
 
-// random writes a wrk script that requests random targets with header fields, and with
-// their ETags when STATUS is 304. With FRESH, a meaningless parameter makes each
-// request unique.
+// random writes a wrk script that requests random targets with header fields. If the environment
+// variable STATUS is 304, the script sends their ETags. If FRESH is set, the script makes each
+// request unique with an additional parameter.
 func (b *bench) random(name string, targets []target, header http.Header) (string, error) {
 	data := filepath.Join(b.dir, name)
 	f, err := os.Create(data)
@@ -225,9 +225,9 @@ response = nil
 `, data, fields.String()), 0o600)
 }
 
-// warm requests each path once, so that all of them are in the server's cache, and
-// returns such requests for wrk: conditional ones if status is 304. The sample is the
-// response for the middle path.
+// warm requests each path once, so that all responses are in the server's cache, and returns
+// requests for the same paths that wrk can send: conditional ones if status is 304. The sample is
+// the response for the middle path.
 func (b *bench) warm(ctx context.Context, s *server, paths []string, header http.Header, status int) (q requests, sample response, err error) {
 	var targets []target
 	for i, p := range paths {
@@ -253,7 +253,7 @@ func (b *bench) warm(ctx context.Context, s *server, paths []string, header http
 	return requests{script: script, status: status}, sample, err
 }
 
-// requests are the requests of wrk.
+// requests describes the requests that wrk sends.
 type requests struct {
 	script      string
 	status      int
@@ -267,7 +267,7 @@ var (
 	failures  = regexp.MustCompile(`(?m)^\s*(Socket errors:.*|Non-2xx or 3xx responses:.*)$`)
 )
 
-// of returns a side that runs wrk on a server, a second each turn.
+// of returns a side that runs wrk against a server, for one second each turn.
 func (q requests) of(s *server) side {
 	if q.connections == 0 {
 		q.connections = 16
@@ -296,7 +296,7 @@ func (q requests) of(s *server) side {
 			}
 			return strconv.ParseFloat(string(n[1]), 64)
 		})(ctx)
-		w.passed = time.Duration(w.units / rate * 1e9) // excludes the start of wrk
+		w.passed = time.Duration(w.units / rate * 1e9) // excludes wrk's startup time
 		return w, err
 	}
 }

@@ -24,8 +24,8 @@ var words = strings.Fields(`the gate of a mill opens slowly and water runs along
 buckets fill one after another while the miller listens for the stones because a dry stone sounds different from one that
 has grain between it and its fellow a good spring day gives eight hours of grinding before the pond is low`)
 
-// fill returns the mirror of n pages of this run. If it does not exist, fill creates it, with
-// M-URLs of about 4 kB.
+// fill returns the file name of this run's store of n pages, whose M-URLs are about 4 kB. If the
+// store does not exist, fill creates it.
 func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
 	return file, fillStore(ctx, file, n)
@@ -81,18 +81,19 @@ func synthetic(i int, url string) *millrace.Page {
 	return p
 }
 
-// server is a running `millrace serve`.
+// server is a running process: `millrace serve` or a peer.
 type server struct {
 	url   string
 	pid   int
-	ready time.Duration // from the start of the process to its first edition
+	ready time.Duration // time from the start of `millrace serve` to its first edition
 	spent time.Duration // processor time until then
 	stop  func()
 }
 
 var readyLine = regexp.MustCompile(`^ready (http://\S+/)$`)
 
-// startServer runs `millrace serve` of a source until stop is called.
+// startServer starts `millrace serve` for a source and waits until it is ready. The server runs
+// until stop is called.
 func (b *bench) startServer(ctx context.Context, source string, args ...string) (*server, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := exec.CommandContext(ctx, "nice", append([]string{"-n", b.nice, b.binary, "serve", source, "--listen", "127.0.0.1:0", "--quiet"}, args...)...)
@@ -135,8 +136,8 @@ func fetch(ctx context.Context, url string) (http.Header, []byte, error) {
 
 var identity = http.Header{"Accept-Encoding": {"identity"}}
 
-// get requests a URL with header fields. It fails unless the response is the document, or a 304 if
-// the request is conditional. It decodes nothing.
+// get requests a URL with header fields. It fails unless the status is 200, or 304 if header has
+// If-None-Match. It does not decode the body.
 func get(ctx context.Context, client *http.Client, url string, header http.Header) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -28,19 +28,19 @@ import (
 // soaking contains the settings of a soak test.
 type soaking struct {
 	duration time.Duration
-	load     int // busy processes beside the server
+	load     int // number of busy processes that compete with the server
 }
 
 const (
 	soakPages   = 5_000
 	soakClients = 50
-	soakPause   = time.Minute // of a client between two pulls, on average
+	soakPause   = time.Minute // average pause of a client between two pulls
 )
 
 // soak edits a page a second while clients keep mirrors and other processes are busy. It measures
 // the delay of each edit in every protocol, and whether memory and files still grow in the second
 // half. The server and the busy processes compete for the processors at the same niceness. The
-// clients and the measurement precede both, because they would take place on other machines.
+// clients and the measurement have a higher priority, because in reality they run on other machines.
 func (b *bench) soak(ctx context.Context, o soaking) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -76,7 +76,7 @@ func (b *bench) soak(ctx context.Context, o soaking) error {
 		for every := max(o.duration/120, time.Second); ; rest(ctx, every) {
 			s, err := e.sizes()
 			if err != nil || ctx.Err() != nil {
-				return // the server has ended
+				return // the server has exited
 			}
 			sizes = append(sizes, s)
 		}
@@ -91,14 +91,14 @@ func (b *bench) soak(ctx context.Context, o soaking) error {
 	const limit = 10 * time.Second
 	b.add(row{
 		what: what + ": save to visible in every protocol, p99", limit: limit.String(),
-		ours:  fmt.Sprintf("%s (p50 %s, the longest %s; the last is %s)", short(lags.at(0.99)), short(lags.at(0.5)), short(lags.at(1)), lags.last()),
+		ours:  fmt.Sprintf("%s (p50 %s, the longest %s; most often the last: %s)", short(lags.at(0.99)), short(lags.at(0.5)), short(lags.at(1)), lags.last()),
 		ratio: fmt.Sprintf("%.2f", lags.at(0.99).Seconds()/limit.Seconds()), reach: "at most 1", good: lags.at(0.99) <= limit,
 	})
 	for _, kind := range slices.Sorted(maps.Keys(lags.kinds)) {
 		l := lags.kinds[kind]
 		b.add(row{what: what + ": save to visible in " + kind, ours: fmt.Sprintf("p50 %s, p99 %s", short(l.at(0.5)), short(l.at(0.99)))})
 	}
-	for i, name := range []string{"resident memory", "open files", "files of editions", "bytes of editions", "bytes of the store"} {
+	for i, name := range []string{"resident memory in MB", "open files", "files of editions", "MB of editions", "MB of the store"} {
 		var first, second float64
 		for j, s := range sizes {
 			if j < len(sizes)/2 {
@@ -166,7 +166,7 @@ type soakClient struct {
 	refs   map[string]millrace.Ref
 }
 
-// soakMirrors returns complete mirrors in all protocols, several for each protocol.
+// soakMirrors returns soakClients complete mirrors, in turn for each protocol that the site publishes.
 func soakMirrors(ctx context.Context, url string) (out []*soakClient, _ error) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}
 	for _, p := range all.Protocols() {
@@ -174,7 +174,7 @@ func soakMirrors(ctx context.Context, url string) (out []*soakClient, _ error) {
 		switch err := c.pull(ctx); {
 		case err == nil:
 			out = append(out, c)
-		case !errors.Is(err, millrace.ErrNotFound): // not all are published by default
+		case !errors.Is(err, millrace.ErrNotFound): // not all protocols are published by default
 			return nil, fmt.Errorf("first pull in %s: %w", p.Name, err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// up measures `millrace up --apply nginx` on a WordPress behind nginx: the time from the start of
-// the command to the first page in Markdown at the public address.
+// up measures `millrace up --apply nginx` on a WordPress site behind nginx: the time from the start
+// of the command to the first page in Markdown at the public address.
 func (b *bench) up(ctx context.Context, only bool) error {
 	root := filepath.Join(b.dir, "up")
 	if err := os.MkdirAll(root, 0o755); err != nil { //nolint:gosec // the servers may run as another user
@@ -71,7 +71,7 @@ http {
 	}
 	err = until(ctx, url, "text/markdown")
 	took := time.Since(started)
-	if err == nil { // up ends only after its check
+	if err == nil { // let up complete its check before it is interrupted
 		err = until(ctx, "http://"+own+"/readyz", "")
 	}
 	_ = cmd.Process.Signal(os.Interrupt)
@@ -96,8 +96,8 @@ func freeAddress() string {
 	return ln.Addr().String()
 }
 
-// until repeats a request for at most two minutes, until the response has status 200 and a media
-// type.
+// until repeats a request until the response has status 200 and the given media type, but at most for
+// two minutes.
 func until(ctx context.Context, url, media string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

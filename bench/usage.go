@@ -30,7 +30,7 @@ type visitor struct {
 	scale int64 // number of requests that one event represents
 }
 
-// event returns the next one, after about the given time.
+// event returns the next event, about the given time after the last one.
 func (v *visitor) event(after time.Duration) store.Event {
 	rng := v.rng
 	v.now = v.now.Add(time.Duration(rng.ExpFloat64() * float64(after)))
@@ -132,8 +132,8 @@ func (b *bench) usage(ctx context.Context, large bool) error {
 	return b.usageOverview(ctx, n)
 }
 
-// usageSize measures the size of an event before the roll-up, recorded in batches of a
-// size.
+// usageSize measures the stored size of an event before it is rolled up, if events are recorded in
+// batches of the given size.
 func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 	n := max(20_000, min(400_000, batch*8000)) / batch * batch
 	st, file, err := b.usageStore(ctx, fmt.Sprint("usage-", batch, hourly), nil)
@@ -168,9 +168,9 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 	if err != nil {
 		return err
 	}
-	how := "never tidied"
+	how := "never cleaned up"
 	if hourly {
-		how = "tidied hourly"
+		how = "cleaned up hourly"
 	}
 	each := float64(info.Size()) / float64(n)
 	b.add(row{
@@ -180,10 +180,9 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 	return os.Remove(file)
 }
 
-// usageYear measures a store after a year of 1,000,000 events a day, whose events are
-// deleted. It records 25,000 events a day, each for 40 requests: that makes the same
-// number of sums and top entries, with numbers of the same size, except for the counts
-// of events.
+// usageYear measures a store after a year of 1,000,000 requests a day, whose events have been
+// deleted. It records 25,000 events a day, each for 40 requests. That creates the same number of
+// sums and top entries, with numbers of the same magnitude, except for the counts of events.
 func (b *bench) usageYear(ctx context.Context) error {
 	const each, days, daily = 40, 365, 25_000
 	v := &visitor{rng: rand.New(rand.NewPCG(2, 2)), now: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), scale: each}
@@ -228,7 +227,7 @@ func (b *bench) usageYear(ctx context.Context) error {
 	}
 	mb := float64(info.Size()) / 1e6
 	b.add(row{
-		what: fmt.Sprintf("size of the store, a year of 1,000,000 events a day rolled up, %d sums of days, 30 days of hours", sums), limit: "500 MB",
+		what: fmt.Sprintf("size of the store, a year of 1,000,000 events a day rolled up, %d daily sums, 30 days of hourly sums", sums), limit: "500 MB",
 		ours: fmt.Sprintf("%.0f MB", mb), ratio: fmt.Sprintf("%.2f", mb/500), reach: "at most 1", good: mb <= 500,
 	})
 	b.add(row{
@@ -238,8 +237,8 @@ func (b *bench) usageYear(ctx context.Context) error {
 	return os.Remove(file)
 }
 
-// usageRead measures the speed of reading sums, lists and events over n events of 30
-// days, and the memory for that.
+// usageRead measures how fast sums, lists and events are read from a store with n events of 30 days,
+// and how much memory that takes.
 func (b *bench) usageRead(ctx context.Context, n int) error {
 	const days = visitDays
 	v := &visitor{rng: rand.New(rand.NewPCG(3, 3)), now: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC), scale: 1}

@@ -17,8 +17,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// usageOverview measures the first page of the dashboard of a served site, by the
-// number of events of the last 30 days in its store, and the memory of the process.
+// usageOverview measures the dashboard's overview page and the memory of the server, for two numbers
+// of events in the last 30 days.
 func (b *bench) usageOverview(ctx context.Context, n int) error {
 	var least float64
 	for i, events := range []int{n / 100, n} {
@@ -51,13 +51,14 @@ var (
 	formField    = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 )
 
-// overviewTimes are in ms per page, and sizes of resident memory in MB.
+// overviewTimes contains times in ms per page, and resident memory in MB.
 type overviewTimes struct {
 	median, first, processor float64
 	idle, peak               float64
 }
 
-// overview serves a site of some pages and events, logs in and fetches the overview.
+// overview serves a site with the given number of pages and n events, logs in, and fetches the
+// overview page.
 func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, err error) {
 	file, err := b.fill(ctx, pages)
 	if err != nil {
@@ -89,7 +90,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	if err != nil {
 		return o, err
 	}
-	time.Sleep(5 * time.Second) // waits until the server has cleaned up the store
+	time.Sleep(5 * time.Second) // give the server time to clean up the store
 	if o.idle, err = residentMB(s.pid); err != nil {
 		return o, err
 	}
@@ -120,7 +121,7 @@ func (b *bench) overview(ctx context.Context, pages, n int) (o overviewTimes, er
 	return o, err
 }
 
-// login returns a client that has a session.
+// login returns a client with a session of the dashboard.
 func login(ctx context.Context, at, password string) (*http.Client, error) {
 	jar, err := cookiejar.New(nil)
 	if err != nil {

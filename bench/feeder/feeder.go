@@ -1,5 +1,5 @@
-// Package feeder is a server for the OpenFeeder benchmarks: one protocol with store, edition
-// server and gateway, in its own process. Command feederd runs it.
+// Package feeder is a server for the OpenFeeder benchmarks: one protocol with a store, an edition
+// server and a gateway, in its own process. Command feederd runs the server.
 package feeder
 
 import (
@@ -31,18 +31,18 @@ import (
 
 // Task configures a server.
 type Task struct {
-	File  string // the store
-	Base  string // of the site and its documents, and the name of the site
-	Index bool   // with a search index
-	Cores int    // 0 = all
-	// Memory is a limit in MB, like GOMEMLIMIT for `millrace serve`; 0 = the default of
-	// serve.
+	File  string // file of the store
+	Base  string // base URL of the site and its documents, and name of the site
+	Index bool   // build a search index
+	Cores int    // number of cores to use; 0 = all
+	// Memory is a memory limit in MB, like GOMEMLIMIT for `millrace serve`. If zero, the server has
+	// the settings of `millrace serve`.
 	Memory int
-	CPU    string // file for a profile; "" = none
+	CPU    string // file for a CPU profile; "" = none
 }
 
-// Config returns the configuration of the publication. The base of the documents is
-// that of the pages, so that all ports have the same publication.
+// Config returns the configuration of the publication. The base URL of the documents is that of the
+// pages, so the publication does not depend on the server's port.
 func (t *Task) Config() store.Config {
 	return store.Config{
 		Base: t.Base, Visibility: millrace.Visibility{Exclude: []string{}},
@@ -50,8 +50,8 @@ func (t *Task) Config() store.Config {
 	}
 }
 
-// Serve serves until the standard input ends. It writes the server's URL. Then it reads one
-// command per line of standard input and writes a line of JSON for each.
+// Serve serves until standard input ends. It first writes the server's URL to standard output. Then
+// it reads one command per line, and writes a line for each. Output is JSON.
 func (t *Task) Serve(ctx context.Context) (err error) {
 	if t.Cores > 0 {
 		runtime.GOMAXPROCS(t.Cores)
@@ -142,7 +142,7 @@ func (t *Task) index(ctx context.Context, site store.Site) (*index.Index, error)
 	return x, nil
 }
 
-// obey runs the commands of the parent process until it closes the pipe.
+// obey runs the commands of the parent process until that process closes the pipe.
 func (t *Task) obey(ctx context.Context, site *timed, server *edition.Server, at net.Addr) error {
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode("http://" + at.String() + "/"); err != nil {
@@ -177,14 +177,14 @@ type timed struct {
 	site store.Site
 
 	mu        sync.Mutex
-	refreshed uint64 // of the site
+	refreshed uint64 // sequence number of the site at the last refresh
 	published []moment
 }
 
-// moment is a publication of changes of the site. Its time is in nanoseconds of the system clock,
-// which all processes share.
+// moment is a publication of changes of the site. Time is in nanoseconds since 1970, so that other
+// processes can compare it with their times.
 type moment struct {
-	Seq  uint64 // sequence number up to which the changes of the site are published, possibly including later ones
+	Seq  uint64 // changes of the site up to this one are published, and possibly later ones
 	Time int64
 }
 
@@ -231,7 +231,7 @@ const (
 	Every   = 10 * time.Millisecond
 )
 
-// changes rewrites pages, each in its own transaction, and waits until all of them are
+// changes rewrites pages, each in its own transaction, and waits until all of the changes are
 // published.
 func (s *timed) changes(ctx context.Context, server *edition.Server, base string) ([]Change, error) {
 	text := strings.Repeat("The page was rewritten at "+time.Now().String()+", and says how the water turns the wheel. ", 35)

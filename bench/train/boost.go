@@ -128,7 +128,7 @@ func each(n int, f func(int)) {
 	wait.Wait()
 }
 
-// grow grows one tree, the most useful split first.
+// grow grows one tree. It makes the split with the highest gain first.
 func grow(columns []column, rows []int32, g, h []float64, o settings) (forest.Tree, []*leaf) {
 	root := &leaf{rows: rows, parent: -1}
 	leaves := []*leaf{root}

@@ -111,7 +111,7 @@ func shingles(text string, n int) map[string]int {
 	return m
 }
 
-// f1 returns precision, recall and F1 of a multiset.
+// f1 returns the precision, recall and F1 of got compared with gold.
 func f1(gold, got map[string]int) (precision, recall, f float64) {
 	common, want, have := 0, 0, 0
 	for w, n := range gold {

@@ -17,8 +17,8 @@ type row struct {
 	weight float64
 }
 
-// label collects the samples of a page: a text is good if most of its word sequences are in the
-// gold text, or if it contains a required snippet.
+// label collects the samples of a page. A text is good if at least half of its word sequences are in
+// the gold text. In traf, a text is good if it contains a required snippet or is a long part of one.
 func label(p *page, at int) ([]row, error) {
 	var rows []row
 	var gold [5]map[string]int // by length of the word sequences
@@ -70,8 +70,9 @@ func label(p *page, at int) ([]row, error) {
 	return rows, err
 }
 
-// Weights of samples: those of texts in traf with a snippet, and those of other texts. The latter
-// are scaled by the text's share of the gold text, so that every page has the same weight.
+// trafWeight is the weight of a text in traf with a snippet. In other sets, the weight is the ratio
+// of the text's words to the gold text's words, raised to wordPower and multiplied by setWeight, so
+// that long pages do not outweigh others.
 const (
 	trafWeight = .05
 	wordPower  = .8

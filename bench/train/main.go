@@ -20,11 +20,11 @@ import (
 // folds is the number of parts of the data. All pages of a domain are in one part.
 const folds = 5
 
-// usual are the settings of the table.
+// usual contains the settings with which the table is trained.
 var usual = settings{trees: 100, leaves: 8, rate: .15, lambda: 5, minWeight: 1}
 
 func main() {
-	data := flag.String("data", os.Getenv("MILLRACE_TEST_DATA"), "folder with wcxb, aeb and traf")
+	data := flag.String("data", os.Getenv("MILLRACE_TEST_DATA"), "folder with the gold sets wcxb, aeb and traf")
 	write := flag.String("write", "", "Go `file` that receives the table; without it, cross-validate")
 	list := flag.Bool("list", false, "list the figures of each page")
 	flag.Parse()
@@ -52,7 +52,7 @@ func run(data, write string, list bool) error {
 		base, trees := train(columns(rows, func(*row) bool { return true }), usual)
 		return os.WriteFile(write, []byte(source(forest.Encode(base, trees))), 0o644)
 	}
-	var forests [folds + 1]*forest.Forest // the last index means no fold
+	var forests [folds + 1]*forest.Forest // the last element is nil: no classifier
 	for k := range folds {
 		base, trees := train(columns(rows, func(r *row) bool { return pages[r.page].fold != k }), usual)
 		if forests[k], err = forest.Parse(forest.Encode(base, trees), len(rows[0].x)); err != nil {

@@ -14,7 +14,7 @@ type figures struct {
 	n                          map[string]int
 	f1, precision, recall      map[string]float64 // sums over pages, by set, or by kind of wcxb
 	tp, fp, fn                 int                // results for the snippets of traf
-	author, authorOf           int                // invented authors and pages without one
+	author, authorOf           int                // number of invented authors, and of pages without an author
 	date, dateOf               int
 	authorRight, authorRightOf int
 	dateRight, dateRightOf     int
