@@ -72,8 +72,8 @@ func (a *App) Start() error {
 	return nil
 }
 
-// Stop implements [caddy.App]. The next configuration may keep the publications, so Cleanup ends
-// them.
+// Stop implements [caddy.App]. It does nothing, because the next configuration may use the same
+// publications. Cleanup detaches the handlers.
 func (*App) Stop() error { return nil }
 
 // Cleanup detaches the handlers.
@@ -118,7 +118,7 @@ func placesOf(app *caddyhttp.App) map[*Handler]*place {
 	return found
 }
 
-// portOf returns the port of a server with a colon, or "" for the default port of the scheme.
+// portOf returns a server's port with a leading colon, or "" for the default port of the scheme.
 func portOf(srv *caddyhttp.Server, scheme string) string {
 	for _, l := range srv.Listen {
 		if addr, err := caddy.ParseNetworkAddress(l); err == nil && addr.StartPort > 0 {
@@ -157,7 +157,7 @@ func (f *finder) routes(list caddyhttp.RouteList, at *place, port string) {
 	}
 }
 
-// handlers finds the handlers among those of a route.
+// handlers finds the millrace handlers in the list of a route's handlers, and in its subroutes.
 func (f *finder) handlers(list []caddyhttp.MiddlewareHandler, at *place, port string) {
 	for _, m := range list {
 		switch m := m.(type) {

@@ -29,7 +29,8 @@ type MatchBot struct {
 	Verified bool `json:"verified,omitempty"`
 	// Unverified matches only bots that do not prove their identity.
 	Unverified bool `json:"unverified,omitempty"`
-	// Ranges maps names of bots to files with their addresses, as their operators publish them.
+	// Ranges maps names of bots to files with the bots' addresses, in the format in which operators
+	// publish them.
 	Ranges map[string]string `json:"ranges,omitempty"`
 	// Signatures verifies Web Bot Auth signatures. Keys are fetched from public addresses.
 	Signatures bool `json:"signatures,omitempty"`
@@ -101,7 +102,7 @@ func (m *MatchBot) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // Provision implements [caddy.Provisioner].
 func (m *MatchBot) Provision(caddy.Context) error { return m.build(slog.New(caddyLog{})) }
 
-// build reads the table of bots.
+// build validates the options, reads the address files, and prepares the matcher.
 func (m *MatchBot) build(log *slog.Logger) error {
 	if m.Verified && m.Unverified {
 		return fmt.Errorf("millrace_bot: verified and unverified cannot be combined")
@@ -144,7 +145,7 @@ func (m *MatchBot) MatchWithError(r *http.Request) (bool, error) {
 	return (verified || !m.Verified) && !(verified && m.Unverified), nil
 }
 
-// identify returns the sender of a request.
+// identify returns the identity of the client that sent a request.
 func (m *MatchBot) identify(r *http.Request) access.Identity {
 	from := *r
 	if ip, ok := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string); ok && ip != "" {

@@ -26,7 +26,7 @@ func init() { caddy.RegisterModule(new(Handler)) }
 
 // Handler publishes a site in every protocol of millrace. It answers requests for machine
 // documents, and for pages in Markdown. The next handlers serve the pages, and this handler
-// inserts links to the documents into them.
+// inserts links to the documents into the pages.
 type Handler struct {
 	// Source is the folder with the HTML pages of the site, or "site" to read the pages through
 	// the routes of the site. If empty, it is the root folder of the site if that has a file
@@ -37,7 +37,7 @@ type Handler struct {
 	// Store is the file of the store. If empty, it is a file in Caddy's data folder. "memory:"
 	// stores nothing on disk.
 	Store string `json:"store,omitempty"`
-	// Title is the title of the site. If empty, it is that of the home page.
+	// Title is the title of the site. If empty, it is the title of the home page.
 	Title string `json:"title,omitempty"`
 	// Contact is a published URL or e-mail address for operators of bots.
 	Contact string `json:"contact,omitempty"`
@@ -61,7 +61,7 @@ type Policy struct {
 	Terms string `json:"terms,omitempty"`
 	// Payment is the URL of the prices. With it, refused bots get 402.
 	Payment string `json:"payment,omitempty"`
-	// Contact is the URL of the contact for licenses, which may be mailto:.
+	// Contact is the URL of the contact for licenses. It may be a mailto: URL.
 	Contact string `json:"contact,omitempty"`
 	// Attribution requires that users credit the site.
 	Attribution bool `json:"attribution,omitempty"`
@@ -266,8 +266,8 @@ func (s *site) pass(w http.ResponseWriter, r *http.Request) {
 	c.err = c.next.ServeHTTP(w, to)
 }
 
-// visitorAddress is the address of millrace's own requests. It is not a private address, because
-// sites may trust those (RFC 5737).
+// visitorAddress is the client address of millrace's own requests. It is an address for documentation
+// (RFC 5737), because sites may trust private addresses.
 const visitorAddress = "192.0.2.1:1024"
 
 // visit sends a request of millrace through all routes of the site.

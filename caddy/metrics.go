@@ -47,7 +47,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// metric is a metric that was read.
+// metric is a metric that was parsed from the text of the server.
 type metric struct {
 	desc *prometheus.Desc
 	read *dto.Metric

@@ -128,7 +128,7 @@ func (h *Handler) start(at *place) error {
 	return nil
 }
 
-// source returns the folder of a site that file_server serves, or "site".
+// source returns the root folder of the site if it has a file index.html, otherwise "site".
 func (p *place) source(base *url.URL) string {
 	var root string
 	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: cmp.Or(base.Path, "/")}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody}
@@ -235,7 +235,7 @@ func (s *site) newest() *Handler {
 	return s.attached[len(s.attached)-1]
 }
 
-// Pauses after a failure.
+// The first and the longest pause before a retry.
 const (
 	firstRetry = 2 * time.Second
 	lastRetry  = time.Minute
@@ -272,8 +272,8 @@ func (s *site) run(ctx context.Context) {
 	}
 }
 
-// apply publishes with the options of a handler, until there is a newer handler with other options.
-// It returns when there is an edition.
+// apply publishes with the options of a handler. It returns when an edition is published, or when
+// there is a newer handler with other options.
 func (s *site) apply(ctx context.Context, h *Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -298,7 +298,7 @@ func (s *site) apply(ctx context.Context, h *Handler) error {
 	}
 }
 
-// publish opens the publication, or changes its options.
+// publish opens the publication and waits for its first edition, or changes its options.
 func (s *site) publish(ctx context.Context, h *Handler) error {
 	if err := s.open(); err != nil {
 		return err
