@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	user  = 65532 // as in other images without root
+	user  = 65532 // the same as in other images that do not run as root
 	state = "/var/lib/millrace"
 )
 
@@ -45,7 +45,7 @@ type release struct {
 	Commit  string `json:"commit"`
 }
 
-// build writes an index with an image of each Linux binary.
+// build writes an index with an image for each Linux binary.
 func build(dist string) error {
 	var r release
 	text, err := os.ReadFile(filepath.Join(dist, "metadata.json"))

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs before a deb ("remove", "upgrade") or rpm (0, 1) goes.
+# Runs before a package is removed or upgraded. $1 is "remove" or "upgrade" for a deb, and 0 or 1 for
+# an rpm.
 set -e
 case "$1" in
 remove | 0)
