@@ -27,7 +27,7 @@ type OpenFunc func(location string) (artifact.Store, error)
 const childArgument = "artifacttest-child"
 
 // Child is for the TestMain of a durable engine. In a process that [Crash] started, Child does the
-// work of this process and does not return. In other processes, it returns at once.
+// work of that process and does not return. In other processes, it returns at once.
 func Child(open OpenFunc) {
 	if len(os.Args) != 4 || os.Args[1] != childArgument {
 		return
@@ -44,7 +44,7 @@ func Child(open OpenFunc) {
 
 // crashStep is a step of a process: it puts an artifact and deletes an older one.
 func crashStep(ctx context.Context, s artifact.Store, round string, step int) error {
-	// Small reads result in many writes, so that a kill hits between two of them.
+	// Small reads result in many writes, so that a kill can hit between two writes.
 	r := io.MultiReader()
 	for content := range slices.Chunk([]byte(crashContent(round, step)), 1000) {
 		r = io.MultiReader(r, strings.NewReader(string(content)))
