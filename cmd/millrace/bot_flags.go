@@ -95,8 +95,8 @@ func (c *botRuleFlags) keep(p *process, o *gateway.Options) error {
 	return nil
 }
 
-// warnUnverified logs a warning for bots that a rule allows by name only, although their operators
-// publish the bots' addresses.
+// warnUnverified logs the bots that a rule accepts by name alone, although their operators publish
+// the bots' addresses.
 func warnUnverified(p *process, table *bots.Table, rules []access.Rule) {
 	for _, r := range rules {
 		if r.Action >= access.PaymentRequired {

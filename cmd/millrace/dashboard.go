@@ -137,14 +137,14 @@ func (s *service) warnIfHidden(ctx context.Context) {
 // original returns the HTML from which a page was extracted. If the source no longer has the
 // HTML, it returns ErrNotFound.
 func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
-	if o.Files != nil { // needs no lock, which a long scan may hold, because Files is never replaced
+	if o.Files != nil { // Files is never replaced, so this does not need the lock, which a long scan may hold
 		return o.Files.Original(ctx, ref)
 	}
 	return o.Origin.Original(ctx, ref)
 }
 
-// lastScan returns the last scan of the source, and whether a later one failed. Before the first
-// scan, it returns only the pages that an earlier process skipped, or nil if there are none.
+// lastScan returns the last scan of the source, and the error of a later scan that failed. Before the
+// first scan, it returns only the pages that an earlier process skipped, or nil if there are none.
 func (o *source) lastScan(ctx context.Context) (*dashboard.SourceScan, error) {
 	last, failure := o.Last(), o.Failure()
 	l := &dashboard.SourceScan{As: o.Kind}

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// eventFlags holds the flags for the recording of requests.
+// eventFlags holds the flags for recording requests.
 type eventFlags struct {
 	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
 	AccessLog         string        `placeholder:"FILE" help:"Access log of the site's own server, such as /var/log/nginx/access.log. Requests of bots in the log are also recorded."`
@@ -28,7 +28,7 @@ func (c *eventFlags) validate() error {
 	return nil
 }
 
-// events returns the options of the recorder. If nil, record nothing.
+// events returns the options of the recorder, or nil to record nothing.
 func (c *eventFlags) events(ctx context.Context, o *source) (*analytics.Options, error) {
 	if c.Events == 0 {
 		return nil, nil

@@ -156,7 +156,7 @@ func (p *process) statePath(source string) (string, error) {
 }
 
 // mirrorPath returns the default mirror of a site. It is never the store of serve for the same
-// site, because a pull deletes the pages that its way does not name.
+// site, because a pull deletes the pages that its way of reading the site does not list.
 func (p *process) mirrorPath(root string) (string, error) { return p.storePath("mirror of " + root) }
 
 // listen listens on the address of a flag.

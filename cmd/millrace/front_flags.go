@@ -112,9 +112,9 @@ func (c *serveCommand) publisher(policy *millrace.Policy, static, compact, embed
 	return o
 }
 
-// pass returns the proxy to the site's own server. In front of a site, this is the server at
-// --origin. Alongside a server, it is that server, if its host also has the documents. Otherwise
-// pass returns nil.
+// pass returns a proxy to the site's own server, or nil. In front of a site, this is the server at
+// --origin. Alongside the site's server, it is that server if the pages and the documents have the
+// same origin, and the source is not a folder. A standalone server has no proxy.
 func (c *serveCommand) pass(p *process, base, endpointBase string, folder bool) (*proxy.Proxy, error) {
 	at := c.place()
 	if at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(endpointBase)) {

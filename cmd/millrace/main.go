@@ -89,7 +89,7 @@ func (c *commonFlags) flags() *commonFlags { return c }
 // process is the environment of a command. Commands use no other state of the operating
 // system's process, so tests can run them as functions.
 type process struct {
-	lookup      func(string) (string, bool) // the environment
+	lookup      func(string) (string, bool) // looks up an environment variable
 	stdin       io.Reader
 	stdout      *terminal.Writer
 	stderr      *terminal.Writer
@@ -322,7 +322,7 @@ func (p *process) start(c *commonFlags) {
 	p.log = slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: withCode}))
 }
 
-// withCode adds the code of a logged error.
+// withCode adds the code of a logged error, and replaces option names in its text with flags.
 func withCode(_ []string, a slog.Attr) slog.Attr {
 	err, ok := a.Value.Any().(error)
 	if !ok || err == nil {

@@ -26,7 +26,7 @@ const maxHits = 1000
 // Run updates the index, and searches.
 func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	p.memory().Limit()
-	// Do not retry, because a user waits. The next search embeds the missing passages.
+	// Do not retry, because a user is waiting. The next search embeds the missing passages.
 	embedder, err := c.embedder(-1)
 	if err != nil {
 		return err

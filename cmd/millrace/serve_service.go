@@ -26,7 +26,7 @@ type plan struct {
 	kind     string // kind of the source
 	embedder index.Embedder
 	out      string // folder to write. If empty, serve.
-	host     string // static host that will serve it
+	host     string // static host that will serve the folder out
 	compact  bool   // publish each page in one form
 }
 
@@ -61,7 +61,7 @@ type inherited struct {
 	metrics  *gateway.Metrics
 	sessions *dashboard.Sessions     // logins. If nil, there is no dashboard yet.
 	checks   *dashboard.CheckResults // results of the checker, for the dashboard
-	agents   *webauth.Verifier       // verifies signatures. If nil, it is off.
+	agents   *webauth.Verifier       // verifies signatures. If nil, they are not verified.
 }
 
 // service is a site with one configuration: it reads, publishes and serves the site.

@@ -12,10 +12,10 @@ import (
 type source struct {
 	ingest.Origin
 	path   string        // path of the store
-	client *fetch.Client // reads a live site, or nil if not connected
+	client *fetch.Client // reads a live site; nil if not connected
 }
 
-// newSource returns a source of a kind. base is the base URL of the machine documents.
+// newSource returns a source of the given kind. base is the base URL of the machine documents.
 func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 	return &source{Origin: ingest.Origin{
 		Kind: kind, Base: base, Rules: rules, Logger: p.log,
