@@ -58,8 +58,8 @@ type machine struct {
 	gap      time.Duration // shortest time between two starts, if there were two requests
 }
 
-// New returns a network of n hosts with names, such as those of Name. Of each hundred hosts, the
-// first shared ones have the same address.
+// New returns a network of n hosts. The function name returns the name of host i; see [Name]. The
+// parameter shared is the number of hosts in each hundred that share an address.
 func New(n, shared int, name func(i int) string) *Network {
 	w := &Network{name: name, hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
 	for i := range n {
@@ -71,7 +71,7 @@ func New(n, shared int, name func(i int) string) *Network {
 	return w
 }
 
-// Close ends the network.
+// Close closes the network.
 func (w *Network) Close() { _ = w.server.Close() }
 
 // Name returns the name of a host on an in-memory network.
@@ -80,8 +80,8 @@ func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
 // URL returns the URL of the site of a host.
 func (w *Network) URL(i int) string { return "http://" + w.name(i) + "/" }
 
-// Address returns the address of host i. In each group of a hundred hosts, the first shared hosts
-// have the same address.
+// Address returns the address of host i. The parameter shared is the number of hosts, at the start of
+// each hundred, that share an address.
 func Address(i, shared int) netip.Addr {
 	if i%100 < shared {
 		i = i / 100 * 100
@@ -100,12 +100,12 @@ func (w *Network) AddAddress(i int, addr netip.Addr) {
 	h.machines = append(h.machines, m)
 }
 
-// Dial connects to an address. It is the Dial of the options of an agent.
+// Dial connects to an address. It can be the option Dial of an agent.
 func (w *Network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return w.listener.Dial(ctx, network, address)
 }
 
-// Resolve returns the addresses of a host. It is the Resolve of the options of an agent.
+// Resolve returns the addresses of a host. It can be the option Resolve of an agent.
 func (w *Network) Resolve(_ context.Context, name string) ([]netip.Addr, error) {
 	h := w.hosts[name]
 	if h == nil {
