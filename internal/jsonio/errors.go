@@ -28,7 +28,7 @@ const bom = "\uFEFF"
 // position is a line and an offset in the input.
 type position struct {
 	line    int64 // from 1
-	offset  int64 // number of bytes before it
+	offset  int64 // number of bytes before the position
 	pointer jsontext.Pointer
 }
 
@@ -86,7 +86,8 @@ func decodeError(base position, data []byte, err error) error {
 	return formatError(base, "json-syntax", "", err)
 }
 
-// syntaxCause returns clearer errors for two causes that the decoder describes badly.
+// syntaxCause returns the cause of a syntax error, with a clearer text for three causes that the
+// decoder describes badly.
 func syntaxCause(e *jsontext.SyntacticError, head []byte) error {
 	switch {
 	case e.ByteOffset == 0 && len(head) > 0 && strings.HasPrefix(bom, string(head[:min(len(head), len(bom))])):

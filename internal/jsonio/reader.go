@@ -169,7 +169,7 @@ func (r *Reader) value() ([]byte, error) {
 	depth := r.dec.StackDepth()
 	data, err := r.dec.ReadValue()
 	if err != nil && errors.Is(r.src.err, errValue) {
-		// The decoder has consumed none of it, so it can still be skipped.
+		// The decoder has consumed nothing of the value, so the value can still be skipped.
 		r.src.err, r.waiting = nil, true
 		return nil, limitError(r.next(), "json-value", "the value is longer than %d bytes", r.limits.Value)
 	}
@@ -243,7 +243,8 @@ func (r *Reader) bounded(n int) error {
 	return nil
 }
 
-// leave skips the rest of a loop body's value at depth.
+// leave skips what a loop body has not consumed of its value. depth is the number of brackets that
+// were open before the value.
 func (r *Reader) leave(depth int) error {
 	switch {
 	case r.err != nil:
