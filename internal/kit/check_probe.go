@@ -23,8 +23,8 @@ type Probe struct {
 }
 
 // Condition checks one requirement on conditional requests. It reports whether the requirement
-// applies to the document. All except [IfNoneMatch] and [IfModifiedSince] apply only to documents
-// that answer 304 to their tag, so that one fault causes one finding.
+// applies to the document. [BothConditions], [TagForms], [Precedence] and [NotModifiedFields] apply
+// only to documents that answer 304 to their tag, so that one fault causes one finding.
 type Condition = func(ctx context.Context, p *Probe, fail check.Fail) (bool, error)
 
 // Probes returns a check that tests a condition on documents.

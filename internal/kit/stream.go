@@ -33,7 +33,7 @@ func (y Yield) Send(c millrace.Change, err error) error {
 	return nil
 }
 
-// Checkpoint yields a [Checkpoint].
+// Checkpoint yields the checkpoint that the function [Checkpoint] returns.
 func (y Yield) Checkpoint(state any, complete bool, section string) error {
 	return y.Send(Checkpoint(state, complete, section), nil)
 }
