@@ -36,7 +36,7 @@ const startTimeout = 5 * time.Minute
 // without a password for the user "postgres", and with a password for other users.
 type Cluster struct {
 	dir    string
-	owner  *syscall.Credential // If nil, this process's user.
+	owner  *syscall.Credential // user that runs the programs. If nil, this process's user.
 	server *process
 	pool   *process
 }
@@ -44,7 +44,7 @@ type Cluster struct {
 // process is a running program.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when the program has ended
+	done chan struct{} // closed when the program has exited
 }
 
 // New creates a cluster below a folder and starts it. settings are parameters, such as
@@ -150,7 +150,7 @@ func (c *Cluster) run(ctx context.Context, at string, cmd *exec.Cmd) (*process, 
 		select {
 		case <-p.done:
 			text, _ := os.ReadFile(log.Name())
-			return nil, fmt.Errorf("%s has ended: %s", cmd.Path, text)
+			return nil, fmt.Errorf("%s has exited: %s", cmd.Path, text)
 		case <-ctx.Done():
 			p.stop(syscall.SIGKILL)
 			return nil, err
@@ -166,7 +166,7 @@ func (p *process) stop(s syscall.Signal) {
 	}
 }
 
-// Start starts the server again.
+// Start starts the server again after Stop or Kill.
 func (c *Cluster) Start(ctx context.Context) (err error) {
 	c.server, err = c.run(ctx, c.URL("postgres"), c.command(context.WithoutCancel(ctx), Programs[1], "-D", c.data()))
 	return err
