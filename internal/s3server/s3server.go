@@ -59,7 +59,7 @@ func New(ctx context.Context, parent string) (*Server, error) {
 	return s, s.Start(ctx)
 }
 
-// Start starts the server again, with its objects.
+// Start starts the server again after Stop, with the same objects.
 func (s *Server) Start(ctx context.Context) error {
 	if err := s.removeFieldsWithoutObjects(); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 // removeFieldsWithoutObjects removes the fields of objects that do not exist. The program writes the
-// fields first and the object last. If it is killed in between, conditional writes of that object
-// fail forever, but reads do not find it. S3 is atomic.
+// fields first and the object last. If the program is killed in between, conditional writes of that
+// object fail forever, but reads do not find the object. Real S3 servers write both atomically.
 func (s *Server) removeFieldsWithoutObjects() error {
 	fields := filepath.Join(s.dir, "fields")
 	return filepath.WalkDir(fields, func(path string, d fs.DirEntry, err error) error {
