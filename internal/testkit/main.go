@@ -68,7 +68,7 @@ func watched(m *testing.M) int {
 		}
 		if time.Now().After(end) {
 			for pid, name := range left {
-				code = complain(fmt.Errorf("a test leaves process %d behind: %s", pid, name))
+				code = complain(fmt.Errorf("a test left process %d behind: %s", pid, name))
 			}
 			break
 		}

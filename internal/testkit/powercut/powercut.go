@@ -164,7 +164,7 @@ func difference(want, got map[string]string) string {
 func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log string) {
 	t.Helper()
 	events = events[:at]
-	names, durable := 0, make(map[int]int) // number of durable changes of names, and of durable changes by file
+	names, durable := 0, make(map[int]int) // numbers of events up to which changes are durable: changes of names, and of each file's data
 	for i, e := range events {
 		switch e.kind {
 		case syncAll:
@@ -226,7 +226,7 @@ func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log st
 	return text.String()
 }
 
-// block is the number of bytes that a disk writes at once.
+// block is the number of bytes that a disk writes atomically.
 const block = 4096
 
 // torn mixes the blocks of two states of a file.
