@@ -36,7 +36,7 @@ type Site interface {
 	Address() string
 	// Base is the base URL of the identities of the site's pages. It is absolute and ends in "/".
 	Base() string
-	// URL returns the identity or the C-URL of the page with a name. The page need not exist.
+	// URL returns the identity or the C-URL of the page with the given name. The page need not exist.
 	URL(name string) string
 	// Put creates or changes a page. The page gets this title and this text, which is one paragraph
 	// without markup. The page may contain more text. A name consists of lower-case letters, digits

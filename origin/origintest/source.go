@@ -273,7 +273,7 @@ func pagesAsked(f *fixture) {
 func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace.Page) {
 	f.Helper()
 	if ref.Version = p.Version; ref.Version == "" {
-		return // further changes of the page may leave no trace
+		return // the page has no version to send
 	}
 	if q, err := src.Page(f.Context(), ref); !errors.Is(err, millrace.ErrUnmodified) {
 		f.Errorf("page %s with its version %q: %v, %v", ref.URL, ref.Version, q, err)

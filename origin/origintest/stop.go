@@ -180,7 +180,7 @@ func runBroken(f *fixture) {
 		broken := 0
 		for left := 0; ; left++ {
 			p := f.start(path)
-			// One worker and small batches result in the largest number of points of interruption.
+			// One worker and small batches give the most points at which a run can be interrupted.
 			_, err := mirror.Sync(f.Context(), from, p.src, &failingSink{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
 			if err == nil {
 				break
