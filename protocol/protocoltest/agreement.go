@@ -246,7 +246,7 @@ func differ(want, got map[string]string) (out []string) {
 	return out
 }
 
-// faultsOf returns the faults that apply to every document.
+// faultsOf returns the faults of one document. Every document gets the same kinds of faults.
 func (c Agreement) faultsOf(doc string) (out []Fault) {
 	for name, f := range map[string]func(rec *httptest.ResponseRecorder){
 		"404": func(rec *httptest.ResponseRecorder) { rec.Code, rec.Body = http.StatusNotFound, new(bytes.Buffer) },

@@ -141,7 +141,7 @@ func (s *site) carry(t *testing.T) {
 	}
 }
 
-// says reports whether a page has known fields other than its URL.
+// says reports whether a page has a title, a description, a summary or blocks.
 func says(p *millrace.Page) bool {
 	return p.Title != "" || p.Description != "" || p.Summary != "" || len(p.Blocks) > 0
 }

@@ -83,7 +83,7 @@ func (s *Server) Show(ctx context.Context, v millrace.View) error {
 func (s *Server) files(ctx context.Context, v millrace.View, large map[string]*millrace.Document) (*ArtifactSet, error) {
 	filer, ok := s.pub.(millrace.ArtifactPublisher)
 	if !ok {
-		return nil, nil //nolint:nilnil // not found
+		return nil, nil //nolint:nilnil // the protocol has no artifacts
 	}
 	now := s.Now
 	if now.IsZero() {

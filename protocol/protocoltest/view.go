@@ -23,7 +23,7 @@ type View struct {
 	ids   []string // identities in ascending order
 	pages map[string]*millrace.Page
 	tags  map[string]map[string]millrace.Tag // tags by protocol and identity
-	named map[string]map[string]bool         // URLs that ever had a tag, by protocol and identity; each view counts as an edition
+	named map[string]map[string]bool         // whether a page had a tag in an earlier view, by protocol and identity
 	log   map[string]entry                   // last change of each page since the first view, by identity
 	times []time.Time                        // times of the sequence numbers since the first view
 }
@@ -154,7 +154,7 @@ func (v *View) Next(at time.Time, pages []*millrace.Page, taggers ...millrace.Ta
 // first returns the sequence number after which the log begins.
 func (v *View) first() uint64 { return v.site.Seq - uint64(max(len(v.times), 1)) + 1 }
 
-// since yields the log from a sequence number on.
+// since yields the changes after a sequence number.
 func (v *View) since(ctx context.Context, seq uint64, yield func(millrace.Change, error) bool) {
 	var ids []string
 	for id, e := range v.log {
@@ -306,7 +306,7 @@ func (v *View) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 	}
 }
 
-// SeqAt returns the sequence number of a time, or 0 before the first.
+// SeqAt returns the last sequence number at or before t, or 0 if t is before the first view.
 func (v *View) SeqAt(_ context.Context, t time.Time) (uint64, error) {
 	if !t.Before(v.site.Time) {
 		return v.site.Seq, nil
