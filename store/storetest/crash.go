@@ -96,10 +96,10 @@ func crashBatch(k int) (batch []millrace.Change) {
 		millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(strconv.Itoa(k))}})
 }
 
-// Crash repeatedly kills processes that write to a store. Each time it checks that the
-// acknowledged batches are complete, that any other batch is complete or absent, and that the
-// lease of the killed process ends. check performs further checks of the engine; it may be
-// nil.
+// Crash repeatedly kills processes that write to a store. After each kill, it checks that the
+// acknowledged batches are complete and that any other batch is complete or absent. After the last
+// kill, it also checks that the lease of the killed process expires. check performs further checks
+// of the engine; it may be nil.
 func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	f := &fixture{T: t, engine: e, name: siteName, config: crashConfig()}
 	f.setPlace()
@@ -127,8 +127,8 @@ func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	}
 }
 
-// verifyCrash compares the store with the versions of pages. It updates pages from batch done
-// to the last batch in the store.
+// verifyCrash compares the store with pages, to which it first applies the batches from done to the
+// last batch in the store. It returns the number of that batch.
 func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 	f.Helper()
 	c, err := f.site.Cursor(f.Context(), origin)
@@ -185,8 +185,8 @@ func (f *fixture) verifyLease() {
 	}
 }
 
-// Kill starts the test binary with an environment variable. It kills the binary some time
-// after the first number that it prints, and returns the last number.
+// Kill starts the test binary with an environment variable. It kills the process at the given time
+// after the first number that the process prints, and returns the last number.
 func Kill(t testing.TB, variable, value string, after time.Duration) (last int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// article returns a page with all fields.
+// article returns a page with a title, a heading and a paragraph.
 func article(path, text string) *millrace.Page {
 	return &millrace.Page{
 		URL: base + strings.TrimPrefix(path, "/"), Title: "Title of " + path,

@@ -91,7 +91,7 @@ func (f *fixture) ended(t store.Turn, r store.TurnResult, kind error) {
 	}
 }
 
-// placed sets the address of the host of a turn.
+// placed sets the address of a turn's host.
 func (f *fixture) placed(t store.Turn, address string, rate float64) store.Turn {
 	f.Helper()
 	out, err := f.store.Fleet().SetAddress(f.Context(), t, address, rate)

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// fleetModelCases compares engines with the one in memory, by random operations.
+// fleetModelCases returns cases that compare an engine with the memory engine by random operations.
 func fleetModelCases() (cases []testCase) {
 	for seed := range testkit.Size(2, 5, 200) {
 		cases = append(cases, testCase{fmt.Sprint("random operations of a fleet ", seed), func(_ *testing.T, f *fixture) {

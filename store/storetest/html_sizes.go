@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// withHTMLSize sets the HTML size of a page.
+// withHTMLSize returns a copy of a page with an HTML size.
 func withHTMLSize(p *millrace.Page, bytes, received int64) *millrace.Page {
 	p = p.Clone()
 	p.HTMLSize = millrace.HTMLSize{Bytes: bytes, Received: received}

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// withOriginal sets the original of a page.
+// withOriginal returns a copy of a page with an original.
 func withOriginal(p *millrace.Page, original string) *millrace.Page {
 	p = p.Clone()
 	p.Original = []byte(original)

@@ -77,7 +77,7 @@ func (m *model) drop(from, id, except string) {
 		if claimed.id == id && !claimed.mute {
 			left = true
 			if ref != except {
-				claimed.original = "" // the source must fetch it again
+				claimed.original = "" // the source must fetch the page again
 				m.names[from][ref] = claimed
 			}
 		}

@@ -35,7 +35,7 @@ func (f *fixture) cutOff(c store.Config, n int) {
 	}
 }
 
-// agree checks that a publication's view has the pages of the site, and their tags.
+// agree checks that a publication's view has the visible pages of the site, and their tags.
 func (f *fixture) agree(what string, v millrace.View, c store.Config) {
 	f.Helper()
 	exp, got := make(content), make(content)

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	folder = "folder /srv/site" // a site without a URL of its own
+	folder = "folder /srv/site" // name of a site without a URL
 	baseA  = "https://a.example/"
 	baseB  = "https://b.example/x/"
 	baseC  = "https://c.example/"

@@ -80,10 +80,10 @@ type fixture struct {
 	name     string       // name of the site
 	config   store.Config // configuration of pub
 	store    store.Store
-	usage    store.Usage // of the store
+	usage    store.Usage // the Usage of store
 	site     store.Site
 	pub      store.Publication
-	ofSite   bool // head returns the view of the site
+	ofSite   bool // head returns the view of the site, not of pub
 
 	mu  sync.Mutex
 	now time.Time

@@ -32,7 +32,7 @@ func (f *fixture) events(site string, q store.EventQuery) []store.Event {
 	return list
 }
 
-// numbers returns the numbers of the events of a query.
+// numbers returns the numbers of the events that match a query.
 func (f *fixture) numbers(q store.EventQuery) []int {
 	f.Helper()
 	list := []int{}

@@ -206,7 +206,7 @@ func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
 	want(f, fmt.Sprintf("%+v", q), f.events(siteName, q), m.query(q))
 }
 
-// query returns the events of a query.
+// query returns the events that match a query.
 func (m *usageModel) query(q store.EventQuery) []store.Event {
 	out := []store.Event{}
 	all := slices.Clone(m.events)
