@@ -81,7 +81,7 @@ func (b *bench) dashboard(ctx context.Context) error {
 // firstSeen has the browser's timings of a view in milliseconds since the request, and
 // its size in bytes.
 type firstSeen struct {
-	First   float64 `json:"first"`   // text was painted
+	First   float64 `json:"first"`   // the first text or picture was painted
 	Answer  float64 `json:"answer"`  // the response began
 	Content float64 `json:"content"` // the largest text or picture was painted
 	Whole   float64 `json:"whole"`   // the chart is drawn

@@ -30,7 +30,7 @@ func (b *bench) dictionary(ctx context.Context, n int) error {
 		return err
 	}
 	defer s.stop()
-	if _, err := quiet(ctx, s.pid); err != nil { // until the snapshot is made
+	if _, err := quiet(ctx, s.pid); err != nil { // wait until the snapshot is built
 		return err
 	}
 	paths := []string{"llm-sitemap.json", "llm-pages.json", "llms.txt", "sitemap.xml", "openfeeder", snapshotPath}
@@ -48,7 +48,7 @@ func (b *bench) dictionary(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	if _, err := quiet(ctx, s.pid); err != nil { // until the versions are stored as dictionaries
+	if _, err := quiet(ctx, s.pid); err != nil { // wait until the versions are stored as dictionaries
 		return err
 	}
 	edited := n / 100
@@ -59,7 +59,7 @@ func (b *bench) dictionary(ctx context.Context, n int) error {
 		}
 	}
 	time.Sleep(10 * time.Second)
-	if _, err := quiet(ctx, s.pid); err != nil { // until the snapshot is made
+	if _, err := quiet(ctx, s.pid); err != nil { // wait until the snapshot is built
 		return err
 	}
 	for _, p := range paths {

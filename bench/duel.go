@@ -79,7 +79,7 @@ func (f figures) string(unit string) string {
 	return fmt.Sprintf("%.4g %s/s, %s each", f.Rate, unit, short(time.Duration(f.Each*1e9)))
 }
 
-// short rounds a duration to three digits.
+// short rounds a duration to three significant digits.
 func short(d time.Duration) time.Duration {
 	unit := time.Duration(1)
 	for d.Abs()/unit >= 1000 {

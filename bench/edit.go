@@ -194,8 +194,8 @@ func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 	}, nil
 }
 
-// state returns the processor time and the bytes written of the server so far, and the current size
-// of its artifacts.
+// state returns the server's processor time and bytes written so far, and the current size of its
+// artifacts.
 func (e *editing) state() (c editCost, err error) {
 	if c.spent, err = processorOf(e.pid); err != nil {
 		return c, err
@@ -259,8 +259,8 @@ func bytesWritten(pid int) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/io has no wchar", pid)
 }
 
-// Deferred work is measured for the duration deferring by the server's clock, which runs at the
-// given multiple of real time. On two processors, shares up to a fifth are measurable.
+// deferring is the duration of a measurement of deferred work, by the server's clock. speed is the
+// speed of that clock relative to real time. On two processors, shares up to a fifth are measurable.
 const (
 	deferring = 10 * time.Minute
 	speed     = 10

@@ -19,7 +19,7 @@ const seriesEdits = 60
 // lags are the delays of edits until they are visible in every protocol.
 type lags struct {
 	edits  int
-	delays                   // until the last document shows an edit
+	delays                   // delays until the last document shows an edit
 	kinds  map[string]delays // delays by kind of document
 	latest map[string]int    // how often a kind of document was the last to show an edit
 }
@@ -250,7 +250,7 @@ func (s *series) watch(ctx context.Context, kind string, d *watched) {
 		time.Sleep(s.every)
 		asked := next
 		if kind == openFeederSince && time.Duration(turn)*s.every%(30*time.Second) == 0 {
-			at, err := s.since(ctx) // before the last request for the old URL, so that no change is missed
+			at, err := s.since(ctx) // get it before the last request for the old URL, so that no change is missed
 			if err != nil {
 				s.note(nil, "", time.Time{}, err)
 				continue

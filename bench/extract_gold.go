@@ -116,7 +116,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 var typewriter = strings.NewReplacer("‘", "'", "’", "'", "“", `"`, "”", `"`, "–", "-", "—", "-", "‑", "-", "…", "...", "\u00ad", "", "\u200b", "")
 
 // fold makes lines comparable: it collapses white space and replaces typographic quotes
-// and dashes, because the gold's snippets and fields use ASCII and its pages do not.
+// and dashes, because the gold's snippets and fields use ASCII, and the pages do not.
 func fold(s string) string { return oneLine(typewriter.Replace(s)) }
 
 // letters returns the letters and digits of a text in lower case, without markup and

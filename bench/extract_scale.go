@@ -67,11 +67,11 @@ func (x *extraction) scale(ctx context.Context) error {
 		v, err := perByte(doc, run)
 		return v / base, err
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // as in time
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // use one core, as in time
 	runtime.GC()
 	ordinary := ordinaryPage(usual)
 	for i, d := range scaleDocuments {
-		r := extractRow{what: "time per byte of " + d.what + ", of an ordinary page's", reach: "at most 1.3"}
+		r := extractRow{what: "time per byte of " + d.what + ", relative to an ordinary page", reach: "at most 1.3"}
 		for k, e := range extractors {
 			if k != oursAt {
 				cell, err := peerScale(ctx, k, i)

@@ -23,7 +23,7 @@ type code struct{ text, language string }
 
 type heading struct {
 	level int
-	text  string // its letters
+	text  string // letters of the heading
 }
 
 // ofBlocks adds the structure of blocks, at any depth.

@@ -67,7 +67,7 @@ func fleetWorkers(text string) error {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it
+		_, _ = io.Copy(io.Discard, os.Stdin) // blocks until the parent closes the pipe
 		stop()
 	}()
 	out := bufio.NewWriter(os.Stdout)

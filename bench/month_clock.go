@@ -119,7 +119,7 @@ func (m *month) clocked(ctx context.Context, at time.Time, args ...string) *exec
 
 // publisher is a running `millrace serve` of the month's folder.
 type publisher struct {
-	address string // its listen address
+	address string // address that the server listens on
 	stop    func()
 }
 
@@ -204,7 +204,7 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 			case ingested.MatchString(line):
 				taken, paused = true, time.After(8*time.Second)
 			case again && strings.HasPrefix(line, "ready "):
-				unchanged = time.After(3 * time.Second) // without an edition by then, there are no changes
+				unchanged = time.After(3 * time.Second) // if no edition is published by then, there are no changes
 			}
 		case <-unchanged:
 			return p, nil

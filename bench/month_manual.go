@@ -34,7 +34,7 @@ func (b *bench) month(ctx context.Context, short bool) error {
 // depend only on the seed of rng.
 type manualSite struct {
 	rng       *rand.Rand
-	pages     map[string]string // by file name: HTML without the template
+	pages     map[string]string // HTML without the template, by file name
 	redesigns []int             // days on which the template changes
 	template  int               // number of the current template
 	made      int               // number of pages and sentences created so far

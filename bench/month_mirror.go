@@ -88,8 +88,8 @@ func (s *monthState) read(ctx context.Context) error {
 
 // comparableContent returns the content of a page in a form that can be compared. It omits the
 // dates, which a store sets by its own rules, and data about the transfer. If the page has blocks,
-// it also omits the data that only describes them, because another way of reading may have added
-// it.
+// it also omits the data that only describes the blocks, because another way of reading may have
+// added that data.
 func comparableContent(p *millrace.Page) []byte {
 	c := p.Clone()
 	c.Modified, c.Known, c.Version = time.Time{}, 0, ""

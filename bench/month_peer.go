@@ -26,8 +26,8 @@ import (
 type pageServer struct {
 	base  string // URL of the site
 	mu    sync.RWMutex
-	pages map[string]*servedPage       // by path, with the sitemap
-	words map[[sha256.Size]byte]string // by hash of the HTML: the page without its template
+	pages map[string]*servedPage       // pages and the sitemap, by path
+	words map[[sha256.Size]byte]string // pages without the template, by hash of their HTML
 	dates map[string]string            // dates in the sitemap, by path: last change of the page's own words
 }
 
@@ -139,7 +139,7 @@ type pageCrawler struct {
 	base        string
 	conditional bool
 	sitemap     bool                    // fetch only pages that the sitemap lists as changed, and follow no links
-	pages       map[string]*crawledPage // by path
+	pages       map[string]*crawledPage // stored pages, by path
 	gone        map[string]bool
 	dates       map[string]string // dates in the sitemap, by path
 }

@@ -68,7 +68,7 @@ func (m *month) aims() {
 		what: "the same: pages that were stale or lost at the end of a day, or deleted but still in the mirror", limit: "0",
 		ours: fmt.Sprintf("%d and %d, a deleted page at most for %d days", w.wrong, w.lingered, w.worst), reach: "0", good: w.wrong+w.lingered == 0,
 	})
-	var sum, count [2]int64 // of days without and with a change of the template
+	var sum, count [2]int64 // bytes and number of days, without and with a change of the template
 	for i, c := range w.days {
 		k := 0
 		if m.looks[i+1] {

@@ -203,7 +203,7 @@ func (a *author) other(r *rand.Rand, i int) millrace.Block {
 	return millrace.Block{Type: millrace.LinkBlock, URL: scpURL(r.IntN(i + 1)), Text: a.words(r, 2, 6)}
 }
 
-// words returns at least least and fewer than most words.
+// words returns between least and most-1 words.
 func (a *author) words(r *rand.Rand, least, most int) string {
 	var b strings.Builder
 	n := least + r.IntN(most-least)
@@ -218,8 +218,8 @@ func (a *author) words(r *rand.Rand, least, most int) string {
 	return strings.TrimRight(b.String(), ".,;:")
 }
 
-// text returns a paragraph of at least least words. It ends with a sentence, but at most about 40
-// words after most. One word is code, and one is a link.
+// text returns a paragraph of about least to most words, plus up to 40 words to complete its last
+// sentence. One word is code, and one is a link.
 func (a *author) text(r *rand.Rand, least, most int) millrace.Block {
 	var s strings.Builder
 	b := millrace.Block{Type: millrace.TextBlock}

@@ -18,8 +18,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// cranfield is a collection of abstracts, with queries and the relevant abstracts of
-// each.
+// cranfield is a collection of abstracts, with queries and the relevant abstracts of each query.
 type cranfield struct {
 	Docs    []struct{ ID, Title, Text string }
 	Queries []struct{ ID, Text string }
@@ -116,7 +115,7 @@ func variants() []variant {
 	}
 }
 
-// withoutStops removes the stop words of English from a query.
+// withoutStops removes English stop words from a query.
 func withoutStops(text string) string {
 	var words []string
 	for t := range search.NewAnalyzer().Tokens(text, "en") {

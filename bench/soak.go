@@ -52,7 +52,7 @@ func (b *bench) soak(ctx context.Context, o soaking) error {
 		return err
 	}
 	defer e.close()
-	if err := rested(ctx, e.pid); err != nil { // until the first snapshots exist
+	if err := rested(ctx, e.pid); err != nil { // wait until the first snapshots exist
 		return err
 	}
 	clients, err := soakMirrors(ctx, e.url)

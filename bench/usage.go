@@ -14,7 +14,7 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// A typical mix of machine requests to a site of 20,000 pages.
+// The numbers of bots, pages and protocols in a typical mix of bot requests to a site.
 const (
 	usageBots      = 30
 	usagePages     = 20_000

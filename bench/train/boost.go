@@ -11,12 +11,12 @@ import (
 
 // samples contains the rows from which a forest learns, column by column.
 type samples struct {
-	x      [][]int16 // by feature
+	x      [][]int16 // values of each feature
 	y      []bool
 	weight []float64
 }
 
-// settings of the training.
+// settings contains the parameters of the training.
 type settings struct {
 	trees, leaves int
 	rate          float64 // weight of one tree

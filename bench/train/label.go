@@ -21,7 +21,7 @@ type row struct {
 // the gold text. In traf, a text is good if it contains a required snippet or is a long part of one.
 func label(p *page, at int) ([]row, error) {
 	var rows []row
-	var gold [5]map[string]int // by length of the word sequences
+	var gold [5]map[string]int // word sequences of the gold text, by their length
 	all := 0
 	if p.set != "traf" {
 		lower := strings.ToLower(p.Text)

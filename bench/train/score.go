@@ -13,7 +13,7 @@ import (
 type figures struct {
 	n                          map[string]int
 	f1, precision, recall      map[string]float64 // sums over pages, by set, or by kind of wcxb
-	tp, fp, fn                 int                // results for the snippets of traf
+	tp, fp, fn                 int                // true positives, false positives and false negatives for the snippets of traf
 	author, authorOf           int                // number of invented authors, and of pages without an author
 	date, dateOf               int
 	authorRight, authorRightOf int
@@ -127,7 +127,8 @@ func (y *figures) snippets() (p, r, f float64) {
 	return p, r, 2 * p * r / max(p+r, 1e-9)
 }
 
-// String returns the figures with one line for each set.
+// String formats the figures in three lines: the sets, the kinds of pages in wcxb, and the authors
+// and dates.
 func (y *figures) String() string {
 	var w strings.Builder
 	for _, k := range sets[:2] {
