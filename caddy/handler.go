@@ -55,7 +55,7 @@ type Handler struct {
 
 // Policy is the permitted use of the content.
 type Policy struct {
-	// Purposes reports whether the content may be used for ai-input, ai-train and search.
+	// Purposes maps ai-input, ai-train and search to whether the content may be used for them.
 	Purposes map[millrace.Purpose]bool `json:"purposes,omitempty"`
 	// Terms is the URL of the terms of use.
 	Terms string `json:"terms,omitempty"`

@@ -38,8 +38,8 @@ var (
 // runs.
 type siteKey struct{ base, source, store string }
 
-// site is the publication of a site. The handlers of several configurations can be attached to it;
-// the options and the routes of the newest one apply.
+// site is the publication of a site. Handlers of several configurations can be attached to it; the
+// options and the routes of the newest handler apply.
 type site struct {
 	siteKey
 	log    *slog.Logger
