@@ -262,7 +262,7 @@ func (p *page) navigation(current string) []section {
 
 func htmlName(page string) string { return strings.TrimSuffix(page, ".md") + ".html" }
 
-// write writes a file and the folders above it.
+// write writes a file, and creates the folders above it.
 func write(out, name string, data []byte) error {
 	name = filepath.Join(out, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
