@@ -41,7 +41,7 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	switch v := value.(type) {
 	case string:
 		names = append(names, strings.Split(v, ",")...)
-	case []any: // from the configuration
+	case []any: // a list from the configuration
 		for _, name := range v {
 			names = append(names, fmt.Sprint(name))
 		}

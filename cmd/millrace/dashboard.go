@@ -46,7 +46,7 @@ func (c *dashboardFlags) validate() error {
 	return nil
 }
 
-// dashboardAt returns the URL of the dashboard on the host of a URL.
+// dashboardAt returns the URL of the dashboard on the origin of the URL at.
 func (c *dashboardFlags) dashboardAt(at string) string {
 	return canon.Origin(at) + "/" + strings.Trim(c.Dashboard, "/") + "/"
 }

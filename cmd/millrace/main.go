@@ -97,7 +97,7 @@ type process struct {
 	rare        bool // help shows rarely used flags
 	commonFlags *commonFlags
 	log         *slog.Logger
-	policy      *millrace.Policy // from the configuration, or nil
+	policy      *millrace.Policy // policy from the configuration, or nil
 	board       terminal.Screen  // progress bars
 	// dial replaces connections to the network in tests. The guard against private addresses still
 	// applies. If nil, commands use the network.
@@ -275,7 +275,7 @@ func (e usageError) ErrorCode() string {
 	return "usage"
 }
 
-// inFlag returns err as a usage error of a flag. It returns nil for nil.
+// inFlag returns err as a usage error of a flag. If err is nil, it returns nil.
 func inFlag(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -283,7 +283,7 @@ func inFlag(flag string, err error) error {
 	return usageError(flag + ": " + err.Error())
 }
 
-// usageOf returns err as a usage error that keeps its code.
+// usageOf returns err as a usage error with the code of err.
 func usageOf(err error) error {
 	return millrace.Coded(millrace.ErrorCode(err), usageError(err.Error()))
 }

@@ -49,7 +49,7 @@ func (v checkTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return v.withKey.RoundTrip(r)
 }
 
-// maxKeyFile is the maximum size of a file with a key in bytes.
+// maxKeyFile is the maximum size of a key file in bytes.
 const maxKeyFile = 4096
 
 // loadKey reads the key of the sites to pull.

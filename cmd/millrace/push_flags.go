@@ -40,7 +40,8 @@ func (c *serveCommand) checkNotifications(policy *millrace.Policy) error {
 	return nil
 }
 
-// reachable rejects notifications about URLs that only this machine can reach.
+// reachable rejects notifications about URLs that other hosts cannot reach, and about pages that
+// belong to another site.
 func (c *serveCommand) reachable(endpointBase string, o *source) error {
 	if c.IndexNow && o.Kind == "mirror" && !c.Rehost {
 		return usageError("--indexnow: pages of a mirror belong to another site, which submits its own pages")
@@ -61,8 +62,8 @@ func (c *serveCommand) reachable(endpointBase string, o *source) error {
 	return nil
 }
 
-// pusher returns the pusher of editions, or nil. It adds the key file of IndexNow to the
-// gateway.
+// pusher returns the pusher that notifies hubs and search engines of editions, or nil. It adds the
+// key file of IndexNow to the gateway.
 func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher, error) {
 	c, o := s.c, s.source
 	if len(c.Web.Hub) == 0 && !c.IndexNow {

@@ -24,8 +24,8 @@ type sitesCommand struct {
 	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites, and pull the selected sites at once, paused or not."`
 }
 
-// siteLabel is a label of sites as users write it. An empty one is refused, because an empty shell
-// variable must not select all sites.
+// siteLabel is a label of sites as users write it. An empty label is rejected, because an empty
+// shell variable must not select all sites.
 type siteLabel string
 
 // UnmarshalText sets the label.

@@ -165,7 +165,7 @@ type crawlFlags struct {
 	crawlLimitFlags
 }
 
-// crawlLimitFlags holds the flags that limit the URLs of a crawl.
+// crawlLimitFlags holds the flags that limit the depth and the duration of a crawl.
 type crawlLimitFlags struct {
 	MaxDepth int           `placeholder:"N" help:"Maximum number of links from the start of a crawl to a page (default: 30)." hidden:""`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a pull of a site or of a crawl; the next one continues (default: no limit)." hidden:""`

@@ -275,7 +275,7 @@ func (c *upCommand) done(p *process, s *serveCommand, up *apply.Report) error {
 
 func (c *upCommand) print(p *process, r *apply.Report) error { return p.report(r, r.WriteText) }
 
-// undo undoes all that --apply has changed.
+// undo undoes all changes that --apply has made.
 func (c *upCommand) undo(ctx context.Context, p *process) error {
 	unlock, err := apply.Lock(c.Root)
 	if err != nil {

@@ -25,7 +25,7 @@ func (c *verifyCommand) Run(ctx context.Context, p *process) error {
 			return nil, err
 		}
 		path, _, err := p.companionPath(dsn)
-		if _, absent := os.Stat(path + "-files"); err == nil && (c.Artifacts != "" || absent == nil) { // without them, all are missing
+		if _, absent := os.Stat(path + "-files"); err == nil && (c.Artifacts != "" || absent == nil) { // without a folder, every artifact would be reported as missing
 			o.Artifacts, err = p.openArtifacts(ctx, c.Artifacts, path, o.Store)
 		}
 		if err == nil {
