@@ -1,7 +1,7 @@
 // Package powercut tests that the files of a program survive power cuts. It records the system
-// calls of a real writer with strace. Then it simulates a disk that loses power after one of them.
-// Data that no call has made durable is lost, kept, or a mixture of old and new blocks. The
-// changes of file names are kept up to an arbitrary one. Then the writer runs again and must
+// calls of a real writer with strace. Then it simulates a disk that loses power after one of these
+// calls. Data that no call has made durable is lost, kept, or a mixture of old and new blocks.
+// Changes of file names are kept up to an arbitrary change. Then the writer runs again and must
 // repair the files.
 package powercut
 
@@ -159,8 +159,8 @@ func difference(want, got map[string]string) string {
 	return out.String()
 }
 
-// cut writes the state of the disk after a power cut that follows the first calls. It describes the
-// lost data.
+// cut writes the state of the disk after a power cut that follows the first at events. It returns a
+// description of the lost data.
 func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log string) {
 	t.Helper()
 	events = events[:at]

@@ -42,7 +42,7 @@ type event struct {
 	data     []byte
 }
 
-// folder is the number that stands for a folder where a file's number is expected.
+// folder is used for a folder where a file has its number.
 const folder = -1
 
 // disk contains the files of a folder before the events, and the events.
@@ -111,7 +111,7 @@ func (d *disk) parse(trace string) error {
 	return nil
 }
 
-// plain decodes a string of strace.
+// plain decodes a string in strace's output.
 func plain(s string) string {
 	text, err := hex.DecodeString(strings.ReplaceAll(s, `\x`, ""))
 	if err != nil {
