@@ -122,7 +122,7 @@ func Sitemaps(robots *fetch.Robots, root string, keep func(u string) bool) (urls
 	return urls
 }
 
-// Varies reports whether Vary includes a field.
+// Varies reports whether Vary includes a field or "*".
 func Varies(h http.Header, field string) bool {
 	for name := range strings.SplitSeq(strings.Join(h.Values("Vary"), ","), ",") {
 		if name = strings.TrimSpace(name); name == "*" || strings.EqualFold(name, field) {

@@ -79,8 +79,8 @@ func LastSegment(path string) string {
 	return t
 }
 
-// Second returns a time in UTC and whole seconds. It returns the zero time for one that RFC
-// 3339 cannot represent.
+// Second returns t in UTC, truncated to whole seconds. If RFC 3339 cannot represent t, Second returns
+// the zero time.
 func Second(t time.Time) time.Time {
 	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
