@@ -27,7 +27,7 @@ const bom = "\uFEFF"
 
 // position is a line and an offset in the input.
 type position struct {
-	line    int64 // from 1
+	line    int64 // line number, from 1
 	offset  int64 // number of bytes before the position
 	pointer jsontext.Pointer
 }
