@@ -213,7 +213,7 @@ func (c *Cluster) Create(ctx context.Context, database string) (string, error) {
 }
 
 // Pool starts PgBouncer, in transaction mode, in front of the server. It returns a function that
-// returns the DSN of a database through it.
+// returns the DSN of a database for connections through PgBouncer.
 func (c *Cluster) Pool(ctx context.Context) (func(database string) string, error) {
 	const port = "6432"
 	config := filepath.Join(c.dir, "pgbouncer.ini")
@@ -235,8 +235,8 @@ func (c *Cluster) Pool(ctx context.Context) (func(database string) string, error
 	return at, err
 }
 
-// Standby turns the server into a read-only standby of a primary that does not respond, from the
-// next Start on.
+// Standby makes the server a read-only standby of a primary that does not respond. It takes effect
+// at the next Start.
 func (c *Cluster) Standby() error {
 	signal := filepath.Join(c.data(), "standby.signal")
 	return errors.Join(os.WriteFile(signal, nil, 0o600), c.chown(signal), c.Configure("restore_command=false"))
