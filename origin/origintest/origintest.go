@@ -74,7 +74,7 @@ type Troubled interface {
 
 // Unreadable is a [Site] that can contain entries that look like pages but are not pages.
 type Unreadable interface {
-	// Unreadable adds entries of this kind. It returns the URLs that the origin must report in a
+	// Unreadable adds such entries to the site. It returns the URLs that the origin must report in a
 	// [*millrace.SkipError].
 	Unreadable() (urls []string, err error)
 }

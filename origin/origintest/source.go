@@ -104,7 +104,7 @@ func (s *stream) cursor() millrace.Cursor {
 	return s.marks[len(s.marks)-1].Cursor
 }
 
-// names returns the URLs that a stream has named, in order.
+// names returns the sorted URLs that a stream has named.
 func (s *stream) names() (urls []string) {
 	for _, c := range s.puts {
 		urls = append(urls, c.URL)
