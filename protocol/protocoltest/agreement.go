@@ -55,7 +55,7 @@ type outcome struct {
 	refused []string // errors of the stream and of single pages
 	absent  bool     // the site does not have the protocol
 	notes   []string
-	pages   map[string]string // by URL
+	pages   map[string]string // the pages that were read, by URL
 }
 
 // Run runs each fault.

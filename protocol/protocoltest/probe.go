@@ -157,7 +157,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		t.Fatal(err)
 	}
 	took := m.spent()
-	took.Bytes = client.Stats().BodyBytes // without bytes that are still in transfer
+	took.Bytes = client.Stats().BodyBytes // exclude bytes that are still in transfer
 	sync := func() protocol.Cost {
 		t.Helper()
 		copied.sync(t, p.NewReader(client.HTTP(), h.URL, nil))
