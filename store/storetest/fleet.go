@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// siteURL returns the URL of the site of a host.
+// siteURL returns the URL of a host's site.
 func siteURL(host string) string { return "https://" + host + ".example/" }
 
 // each yields the elements of a list without an error.
@@ -77,7 +77,7 @@ func urls(turns []store.Turn) (all []string) {
 	return all
 }
 
-// done ends a turn. The site is due again after a time.
+// done ends a turn. The site is due again after the given time.
 func (f *fixture) done(t store.Turn, again time.Duration) {
 	f.Helper()
 	f.ended(t, store.TurnResult{OK: true, Due: f.clock().Add(again), Soonest: f.clock()}, nil)
@@ -101,7 +101,7 @@ func (f *fixture) placed(t store.Turn, address string, rate float64) store.Turn 
 	return out
 }
 
-// listed returns the sites of a query.
+// listed returns the sites that match a query.
 func (f *fixture) listed(q store.FleetQuery) (all []store.FleetSite) {
 	f.Helper()
 	for s, err := range f.store.Fleet().Sites(f.Context(), q) {
@@ -113,7 +113,7 @@ func (f *fixture) listed(q store.FleetQuery) (all []store.FleetSite) {
 	return all
 }
 
-// one returns a site of the fleet.
+// one returns the site of the fleet that has a URL.
 func (f *fixture) one(url string) store.FleetSite {
 	f.Helper()
 	all := f.listed(store.FleetQuery{Sites: []string{url}})

@@ -167,7 +167,7 @@ func leaseCases() []testCase {
 					t.Errorf("%s: publish: %v", what, err)
 				}
 				f.page(v, "/"+what)
-				f.puts("/more-" + what) // for the next Refresh
+				f.puts("/more-" + what) // changes for the next Refresh
 			}
 			accepted("unchecked", store.Lease{})
 			accepted("first", stale)

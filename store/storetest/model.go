@@ -43,7 +43,7 @@ type generation struct {
 	children int
 	used     time.Time
 	inherits store.Edition // edition of the parent
-	edition  store.Edition // newest edition of its own
+	edition  store.Edition // newest edition that it has published itself
 	seq      uint64        // sequence number of the published view
 	head     *seen         // may be nil
 	before   *seen         // an earlier head that may be in use, nil = none

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// model is the model of a site. It has the pages from the sources, and their names.
+// model is the model of a site. It contains the pages, and the names that each source has for them.
 type model struct {
 	raw   map[string]*millrace.Page  // pages with their HTML sizes
 	names map[string]map[string]name // names by source and by name
