@@ -12,7 +12,7 @@
 //	go run . -only history   the same for the releases of a Markdown manual; needs npm
 //	go run . -only soak      edits, clients and load for two hours, or for the duration given by -for
 //	go run . -only search    search, with each part switched off, on the gold data and on Debian's manuals
-//	go run . -only extract   extraction compared with its peers, on the gold data in the folder given by -data
+//	go run . -only extract   extraction compared with its peers, on the gold data in the folder -data
 package main
 
 import (
