@@ -319,12 +319,14 @@ func fleetSiteCases() []testCase {
 				}
 			}
 			want(f, "with the label", f.stats("x"), store.FleetStats{
+				Time:  f.clock(),
 				Sites: 2, Hosts: 2, Groups: 2, Paused: 1, Failing: 1, Webhooks: 1, Errors: map[string]int{"down": 1}, Requests: 3, Received: 5,
 			})
 			want(f, "other", f.stats("z"), store.FleetStats{
+				Time:  f.clock(),
 				Sites: 1, Hosts: 1, Groups: 1, New: 1, Due: 1, Leased: 1, Lag: [4]time.Duration{time.Hour, time.Hour, time.Hour, time.Hour},
 			})
-			want(f, "none", f.stats("y"), store.FleetStats{})
+			want(f, "none", f.stats("y"), store.FleetStats{Time: f.clock()})
 		}},
 		{"resumed sites are due at once", func(t *testing.T, f *fixture) {
 			f.enlistHosts("a", "b", "c")
