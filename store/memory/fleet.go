@@ -146,7 +146,6 @@ func matches(q store.FleetQuery, s *fleetSite) bool {
 // Remove implements [store.Fleet].
 func (f *fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (removed int, err error) {
 	err = f.store.change(ctx, store.Lease{}, "remove sites", func() error {
-		unused := make(map[string]bool)
 		for url, s := range f.sites {
 			if matches(q, s) && pages {
 				s.Removing, s.Unlisted, s.hinted = true, false, true
@@ -154,22 +153,33 @@ func (f *fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (rem
 				removed++
 			} else if matches(q, s) {
 				delete(f.sites, url)
-				unused[s.Host] = true
 				removed++
 			}
 		}
-		for _, s := range f.sites {
-			delete(unused, s.Host)
-		}
-		for name := range unused { // keep a host while it has a turn
-			if g := f.groups[f.hosts[name].group]; !f.now().Before(g.ready) {
-				delete(f.hosts, name)
-				f.drop(g)
-			}
+		if removed > 0 && !pages {
+			f.sweep()
 		}
 		return nil
 	})
 	return removed, err
+}
+
+// sweep deletes hosts and groups without a site, after their leases and delays.
+func (f *fleet) sweep() {
+	used := make(map[string]bool)
+	for _, s := range f.sites {
+		used[s.Host] = true
+	}
+	maps.DeleteFunc(f.hosts, func(name string, h *fleetHost) bool {
+		return !used[name] && !f.now().Before(f.groups[h.group].ready)
+	})
+	maps.DeleteFunc(f.groups, func(id int64, g *fleetGroup) bool {
+		end := g.ready
+		if g.slotted {
+			end = end.Add(record.SlotTime)
+		}
+		return !f.now().Before(end) && len(f.members(id)) == 0
+	})
 }
 
 // drop removes a group without hosts.

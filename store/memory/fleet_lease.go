@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -284,13 +283,7 @@ func (f *fleet) visited(host, address string, rate float64) *fleetGroup {
 	if h != nil {
 		return f.groups[h.group]
 	}
-	maps.DeleteFunc(f.groups, func(id int64, g *fleetGroup) bool {
-		end := g.ready
-		if g.slotted {
-			end = end.Add(record.SlotTime)
-		}
-		return !f.now().Before(end) && len(f.members(id)) == 0
-	})
+	f.sweep()
 	g := f.group()
 	g.address, g.network = address, network
 	return g

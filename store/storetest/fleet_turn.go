@@ -212,6 +212,37 @@ func fleetTurnCases() []testCase {
 			}
 			f.done(turn, time.Hour)
 		}},
+		{"a host that is removed in a turn is forgotten after its delay", func(t *testing.T, f *fixture) {
+			remove := func(host string) {
+				t.Helper()
+				if n, err := f.store.Fleet().Remove(t.Context(), store.FleetQuery{Sites: []string{siteURL(host)}}, false); err != nil || n != 1 {
+					t.Fatal(n, err)
+				}
+			}
+			f.enlistHosts("a", "shared")
+			for _, turn := range f.lease("one", 2) { // one group
+				f.ended(f.placed(turn, "192.0.2.1", 0), store.TurnResult{OK: true, Due: f.clock(), Delay: 20 * time.Second}, nil)
+				f.pass(20 * time.Second)
+			}
+			turn := f.lease("one", 1)[0]
+			for _, host := range []string{"a", "shared"} {
+				remove(host)
+			}
+			f.ended(turn, store.TurnResult{OK: true, Due: f.clock(), Delay: 20 * time.Second}, nil)
+			f.enlistHosts("a")
+			want(f, "added again in the delay", len(f.lease("one", 1)), 0)
+			f.pass(20 * time.Second)
+			again := f.turn("one", siteURL("a"))
+			want(f, "the same group", again.Lease.Name, turn.Lease.Name)
+			remove("a")
+			f.done(again, time.Hour)
+			f.pass(20 * time.Second)
+			f.enlistHosts("b")
+			remove("b")
+			f.enlistHosts("a")
+			again = f.turn("one", siteURL("a"))
+			want(f, "a new host", []any{again.Address, again.Delay, again.Lease.Fence}, []any{"", time.Duration(0), uint64(1)})
+		}},
 		{"pages and the end of a turn are stored together", func(t *testing.T, f *fixture) {
 			f.enlistHosts("a")
 			turn := f.turn("one", siteURL("a"))

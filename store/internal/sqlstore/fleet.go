@@ -360,24 +360,30 @@ func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (remo
 			n, err := t.Count("DELETE FROM fleet_site WHERE url = ANY(?)", urls)
 			removed += int(n)
 			if err == nil {
+				err = t.Exec(fmt.Sprintf("UPDATE fleet_host SET class = %d WHERE NOT EXISTS (SELECT 1 FROM fleet_site WHERE host = fleet_host.host) AND host = ANY(?)", visited), hosts)
+			}
+			if err == nil {
 				err = requeue(t, hosts)
 			}
-			if err != nil {
-				return err
+			if err == nil {
+				err = f.sweep(t, now)
 			}
-			groups, err := column[int64](t, "SELECT grp FROM fleet_host WHERE host = ANY(?)", hosts)
-			if err != nil {
-				return err
-			}
-			err = t.Exec(`DELETE FROM fleet_host WHERE (SELECT ready FROM fleet_group WHERE id = grp) <= ?
-				AND NOT EXISTS (SELECT 1 FROM fleet_site WHERE host = fleet_host.host) AND host = ANY(?)`, now.UnixMilli(), hosts)
-			if err != nil {
-				return err
-			}
-			return t.Exec("DELETE FROM fleet_group WHERE NOT EXISTS (SELECT 1 FROM fleet_host WHERE grp = fleet_group.id) AND id = ANY(?)", groups)
+			return err
 		})
 	})
 	return removed, wrap("remove sites", err)
+}
+
+// sweep deletes hosts and groups without a site, after their leases and delays. The transaction
+// holds the lock of the fleet.
+func (f fleet) sweep(t Tx, now time.Time) error {
+	err := t.Exec(fmt.Sprintf(`DELETE FROM fleet_host WHERE class = %d AND (SELECT ready FROM fleet_group WHERE id = grp) <= ?
+		AND NOT EXISTS (SELECT 1 FROM fleet_site WHERE host = fleet_host.host)`, visited), now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	return t.Exec(`DELETE FROM fleet_group WHERE id IN (SELECT id FROM fleet_group g WHERE class = ? AND ready + CASE WHEN slotted THEN ? ELSE 0 END <= ?
+		AND NOT EXISTS (SELECT 1 FROM fleet_host WHERE grp = g.id)`+f.db.Claim()+")", visited, record.SlotTime.Milliseconds(), now.UnixMilli())
 }
 
 // dueNow sets columns of the sites of a query, makes the sites due, and returns their number.

@@ -331,7 +331,8 @@ func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, site, unixMillis(r.Until), r.Error)
 }
 
-// visited is the class of a group that visits alone have made. It has no site, so it has no turn.
+// visited is the class of hosts and groups without a site, which have no turn: those of removed
+// sites, and groups that visits have made.
 const visited = 0
 
 // Visit implements [store.Fleet].
@@ -420,8 +421,7 @@ func (f fleet) visitedGroup(t Tx, host, address string, rate int64, now time.Tim
 	}
 	ids, err := groupIDs(t, 1)
 	if err == nil {
-		err = t.Exec("DELETE FROM fleet_group WHERE id IN (SELECT id FROM fleet_group WHERE class = ? AND ready + CASE WHEN slotted THEN ? ELSE 0 END <= ?"+f.db.Claim()+")",
-			visited, record.SlotTime.Milliseconds(), now.UnixMilli())
+		err = f.sweep(t, now)
 	}
 	if err != nil {
 		return 0, err

@@ -1,7 +1,8 @@
 package sqlstore
 
-// Additions are statements in the dialect of SQLite that add to the tables of [Schema]. Each
-// increments the version by one. Processes of earlier versions can write at the same time.
+// Additions are statements in the dialect of SQLite that add to the tables of [Schema], or drop an
+// index. Each increments the version by one. Processes of earlier versions can write at the same
+// time.
 var Additions = []string{`
 CREATE TABLE fleet (last INTEGER NOT NULL); -- ID of a group; the row is the lock of all groups
 INSERT INTO fleet VALUES (0);
@@ -75,4 +76,6 @@ ALTER TABLE fleet_site ADD COLUMN webhook TEXT NOT NULL DEFAULT '';
 ALTER TABLE fleet_site ADD COLUMN removing BOOLEAN NOT NULL DEFAULT FALSE;
 `, `
 CREATE INDEX fleet_site_first ON fleet_site (host, due) WHERE queued AND class = 3; -- new ones, and those of high priority
+CREATE INDEX fleet_host_unused ON fleet_host (class) WHERE class = 0; -- hosts of removed sites
+DROP INDEX fleet_site_lag;
 `}
