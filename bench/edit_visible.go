@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,13 @@ type seriesEdit struct {
 	seen      map[string]time.Time // when the edit was first seen, by kind of document
 }
 
+// pageEdit is an edit with the path of a document of its page, and the text that the document then
+// contains.
+type pageEdit struct {
+	edit       *seriesEdit
+	path, text string
+}
+
 // series is a run of edits, one a second, watched in every protocol.
 type series struct {
 	*editing
@@ -85,6 +93,25 @@ func (e *editing) everySecond(ctx context.Context, edits int, every time.Duratio
 			asking.Go(func() { s.watch(ctx, kind, d) })
 		}
 	}
+	// One request at a time waits for the documents of pages of a kind, because the requests must
+	// not become a load that grows with the delay.
+	next := make(map[string]chan pageEdit)
+	end := sync.OnceFunc(func() {
+		for _, c := range next {
+			close(c)
+		}
+	})
+	defer end()
+	for kind := range s.documents(0) {
+		c := make(chan pageEdit, edits)
+		next[kind] = c
+		pages.Go(func() {
+			for p := range c {
+				err := visible(ctx, e.url+p.path, p.text, s.every/2)
+				s.note(p.edit, kind, time.Now(), err)
+			}
+		})
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for range edits {
@@ -100,16 +127,10 @@ func (e *editing) everySecond(ctx context.Context, edits int, every time.Duratio
 		s.edits = append(s.edits, x)
 		s.mu.Unlock()
 		for kind, of := range s.documents(page) {
-			text := sentence
-			if kind == "OpenFeeder's index" {
-				text = edited.Title
-			}
-			pages.Go(func() {
-				err := visible(ctx, e.url+of, text, 50*time.Millisecond)
-				s.note(x, kind, time.Now(), err)
-			})
+			next[kind] <- pageEdit{x, of, cmp.Or(map[string]string{"OpenFeeder's index": edited.Title}[kind], sentence)}
 		}
 	}
+	end()
 	for range 60 {
 		if s.missing() == "" {
 			break
