@@ -94,14 +94,14 @@ func (b *bench) serveFolder(ctx context.Context, n int) error {
 		status               int
 		reach                float64
 	}{
-		{"Markdown by Accept of", "text/markdown", "identity", http.StatusOK, 0.9},
-		{"Markdown by Accept, gzip, of", "text/markdown", "gzip", http.StatusOK, 0.9},
-		{"HTML, identity, of", "text/html", "identity", http.StatusOK, 0.85},
-		{"HTML, 304, of", "text/html", "identity", http.StatusNotModified, 0.85},
-		{"HTML as a browser requests it, of", browser.Get("Accept"), browser.Get("Accept-Encoding"), http.StatusOK, 0.85},
+		{"Markdown by Accept", "text/markdown", "identity", http.StatusOK, 0.9},
+		{"Markdown by Accept, gzip", "text/markdown", "gzip", http.StatusOK, 0.9},
+		{"HTML, identity", "text/html", "identity", http.StatusOK, 0.85},
+		{"HTML, 304", "text/html", "identity", http.StatusNotModified, 0.85},
+		{"HTML, header fields of a browser", browser.Get("Accept"), browser.Get("Accept-Encoding"), http.StatusOK, 0.85},
 	} {
 		header := http.Header{"Accept": {r.accept}, "Accept-Encoding": {r.coding}}
-		if err := b.against(ctx, s, fmt.Sprintf("%s a folder of %d pages", r.what, n), paths, header, r.status, r.reach); err != nil {
+		if err := b.against(ctx, s, fmt.Sprintf("folder of %d pages: %s", n, r.what), paths, header, r.status, r.reach); err != nil {
 			return err
 		}
 	}

@@ -103,7 +103,7 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 			continue
 		}
 		index[rule.ID] = len(index)
-		help := "Section " + rule.Section + " demands (" + string(rule.Level) + "): " + rule.Sentence + " " + cmp.Or(rule.Fix, "To fix a finding, make this sentence true at its URL.")
+		help := "Section " + rule.Section + " demands (" + string(rule.Level) + "): " + rule.Sentence + " " + cmp.Or(rule.Fix, "To fix a finding, change the response at the finding's URL so that it meets this rule.")
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			rule.ID, sarifText{rule.Sentence}, sarifText{rule.Sentence}, sarifText{help}, sarifLevel{level[rule.Level]}, sarifTags{[]string{o.Protocol}},
 		})

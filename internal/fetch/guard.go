@@ -24,13 +24,13 @@ type AddressError struct {
 	Class string     // kind of address, such as "loopback"
 }
 
-// Error returns "refused: 127.0.0.1 is a loopback address; --allow-private allows it (in Go, the
-// option AllowPrivate)", without the advice for addresses that are always refused.
+// Error returns "refused: loopback address 127.0.0.1; --allow-private allows it (in Go, the option
+// AllowPrivate)", without the advice for addresses that are always refused.
 func (e *AddressError) Error() string {
 	if forbidden(e.Addr) {
-		return fmt.Sprintf("refused: %s is a %s address", e.Addr, e.Class)
+		return fmt.Sprintf("refused: %s address %s", e.Class, e.Addr)
 	}
-	return fmt.Sprintf("refused: %s is a %s address; --allow-private allows it (in Go, the option AllowPrivate)", e.Addr, e.Class)
+	return fmt.Sprintf("refused: %s address %s; --allow-private allows it (in Go, the option AllowPrivate)", e.Class, e.Addr)
 }
 
 // ErrorCode returns "address-" and the class in lower case.

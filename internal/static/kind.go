@@ -80,7 +80,7 @@ var kinds = []kind{
 		upload: "Import .millrace/Caddyfile in the block of the site, and reload Caddy after every build.",
 	},
 	{
-		name: "plain", title: "a host without header fields", strict: true, silent: true,
+		name: "plain", title: "a host without configurable header fields", strict: true, silent: true,
 		write: func(*Build) error { return nil }, upload: "Use --host to write the files that your host reads.",
 	},
 }

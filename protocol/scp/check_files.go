@@ -126,7 +126,7 @@ func checkSum(_ *siteContext, c *seenFile, fail check.Fail) bool {
 		return false
 	}
 	if c.checksum == "bad" {
-		fail(c.ref.url, "checksum "+c.meta.Checksum+" matches neither the file without the member, nor with an empty value, nor with zeros, nor the pages alone", "the SHA-256 of the uncompressed file")
+		fail(c.ref.url, "checksum "+c.meta.Checksum+" is not the SHA-256 of the file with the member removed, empty or set to zeros, nor that of the pages alone", "the SHA-256 of the uncompressed file")
 	}
 	return true
 }

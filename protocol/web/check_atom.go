@@ -49,7 +49,7 @@ func checkAtomType(a *seenAtom, fail check.Fail) {
 func (a *seenAtom) one(in *node, name string, fail check.Fail) *node {
 	is := in.all(atomSpace, name)
 	if len(is) != 1 {
-		fail(a.resp.URL, fmt.Sprintf("line %d: %d elements %s", in.line, len(is), name), "one")
+		fail(a.resp.URL, fmt.Sprintf("line %d: %d %s elements", in.line, len(is), name), "one")
 		return nil
 	}
 	return is[0]

@@ -108,7 +108,7 @@ func checkLoc(m *seenSitemap, fail check.Fail) {
 	for _, e := range m.entries {
 		loc := e.all(sitemapSpace, "loc")
 		if len(loc) != 1 {
-			fail(m.resp.URL, fmt.Sprintf("line %d: %d elements loc", e.line, len(loc)), "one")
+			fail(m.resp.URL, fmt.Sprintf("line %d: %d loc elements", e.line, len(loc)), "one")
 			continue
 		}
 		u, err := url.Parse(loc[0].text)

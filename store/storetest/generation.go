@@ -160,13 +160,13 @@ func generationCases() []testCase {
 				}
 				v, _ := f.published(one)
 				w, _ := f.published(two)
-				want(f, "pages of the first", v.Site().Pages, 4+2*i)
-				want(f, "pages of the second", w.Site().Pages, 2+i)
+				want(f, "pages of the first generation", v.Site().Pages, 4+2*i)
+				want(f, "pages of the second generation", w.Site().Pages, 2+i)
 				want(f, "manifests", len(f.manifests()), 2)
 				f.conflict("of the other", w, f.cursor(v))
 				f.conflict("of the other", v, f.cursor(w))
 			}
-			f.agree("the second", f.headOf(two), f.config)
+			f.agree("the second generation", f.headOf(two), f.config)
 			for _, last := range []store.Publication{one, two} {
 				f.puts("/e/" + last.Name())
 				f.publish(last)
@@ -184,7 +184,7 @@ func generationCases() []testCase {
 			f.configure(func(c *store.Config) { c.Visibility.Exclude = nil })
 			want(f, "the first configuration", f.pub.Name(), first)
 			f.configure(hide("/private"))
-			want(f, "the second", f.pub.Name(), tried)
+			want(f, "the second generation", f.pub.Name(), tried)
 		}},
 		{"returning to an earlier configuration forks from the later one", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/private")

@@ -99,9 +99,9 @@ func tagCases() []testCase {
 			f.untagged(third, "one", "/a")
 			f.puts("/a")
 			want(f, "in the first view", f.tag(first, "one", "/a"), tag)
-			want(f, "tags of the first", f.tags(first, "one", ""), set("/a 1"))
-			want(f, "tags of the second", f.tags(second, "one", ""), set("/a 1"))
-			want(f, "tags of the third", f.tags(third, "one", ""), set())
+			want(f, "tags of the first view", f.tags(first, "one", ""), set("/a 1"))
+			want(f, "tags of the second view", f.tags(second, "one", ""), set("/a 1"))
+			want(f, "tags of the third view", f.tags(third, "one", ""), set())
 			f.untagged(third, "one", "/a")
 			want(f, "tags at the end", f.tags(f.head(), "one", ""), set("/a 1"))
 		}},

@@ -120,7 +120,7 @@ func usageCases() []testCase {
 			again.Number = 4
 			want(f, "events after reopening", f.events(siteName, store.EventQuery{}), append(all, again))
 			other.Number = 1
-			want(f, "those of the other site", f.events("other", store.EventQuery{}), []store.Event{other})
+			want(f, "events of the other site", f.events("other", store.EventQuery{}), []store.Event{other})
 		}},
 		{"texts of events are cleaned", func(_ *testing.T, f *fixture) {
 			long := strings.Repeat("ü", 200)
