@@ -89,7 +89,7 @@ func TestRealBrowserLogin(t *testing.T) {
 			t.Errorf("five days: %s", text)
 		}
 		if at := w.eval("location.search"); !strings.Contains(at, "bot=GPTBot") {
-			t.Errorf("the filter for the machine was lost: %s", at)
+			t.Errorf("the filter for the bot was lost: %s", at)
 		}
 	})
 

@@ -46,7 +46,7 @@ func TestRealBrowserContent(t *testing.T) {
 			w.open(at + "/pages?q=nothing+is+like+this")
 			look("pages-none")
 			w.open(at + "/page?url=/about/")
-			look("page", "In each protocol", "TCT 01", "Latest requests from machines")
+			look("page", "In each protocol", "TCT 01", "Latest requests from bots")
 			w.open(at + "/page?url=/")
 			look("page-home", "forged", "304")
 			w.open(at + "/page?url=/about/&protocol=scp")

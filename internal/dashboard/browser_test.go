@@ -32,7 +32,7 @@ var browserPages = []struct {
 }{
 	{"overview", "/", "ClaudeBot"},
 	{"traffic", "/traffic", "Protocols"},
-	{"traffic-bot", "/traffic?bot=GPTBot&by=outcome&range=90d", "Only Machine GPTBot"},
+	{"traffic-bot", "/traffic?bot=GPTBot&by=outcome&range=90d", "Only Bot GPTBot"},
 	{"traffic-hours", "/traffic?range=24h&by=bot&measure=bytes", "Requests"},
 	{"traffic-empty", "/traffic?from=2020-01-01&to=2020-01-31", "No requests"},
 	{"changes", "/changes", "added"},

@@ -1,4 +1,4 @@
-// Package dashboard serves the private pages of a site's owner. They show which machines read
+// Package dashboard serves the private pages of a site's owner. They show which bots read
 // the site, what that costs and saves, and what is broken.
 //
 // The pages are complete HTML. A script draws the tables of figures as charts. The pages load

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// The overview names a machine that reads despite the policy only if it got content after the
+// The overview names a bot that reads despite the policy only if it got content after the
 // policy began, and no rule refuses it.
 func TestOverviewDespitePolicy(t *testing.T) {
 	t.Parallel()

@@ -17,13 +17,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// overviewPage shows the owner which machines read the site, the costs and savings, and the
+// overviewPage shows the owner which bots read the site, the costs and savings, and the
 // problems to fix.
 type overviewPage struct {
-	Answer    string // what machines cost and save, in one or two sentences
+	Answer    string // what bots cost and save, in one or two sentences
 	Tiles     []tile
 	Chart     *chart
-	Visitors  []visitor // machines with the most requests
+	Visitors  []visitor // bots with the most requests
 	NVisitors int
 	Pages     []pageRow // pages with the most requests
 	Most      int64     // number of requests of the first visitor
@@ -37,7 +37,7 @@ type overviewPage struct {
 	NoBots    bool              // no bot has sent a request
 }
 
-// visitor is a machine that reads the site.
+// visitor is a bot that reads the site.
 type visitor struct {
 	*group
 	Purpose string // purpose of its requests
@@ -175,7 +175,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if err != nil {
 		return err
 	}
-	p.Chart = week.chart(fmt.Sprintf("Requests from machines per day, at most the last %d days", overviewDays), "count", week.series(), 1, d.label)
+	p.Chart = week.chart(fmt.Sprintf("Requests from bots per day, at most the last %d days", overviewDays), "count", week.series(), 1, d.label)
 	p.NoBots = len(week.cells) == 0
 	t := &week.Total
 	verified := 0
@@ -184,12 +184,12 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 			verified++
 		}
 	}
-	machines := tile{Label: "Machines", Figure: count(len(week.Bots))}
+	bots := tile{Label: "Bots", Figure: count(len(week.Bots))}
 	if verified > 0 {
-		machines.Note = fmt.Sprintf("%d with verified identity", verified)
+		bots.Note = fmt.Sprintf("%d with verified identity", verified)
 	}
 	p.Tiles = []tile{
-		machines,
+		bots,
 		{Label: "Requests", Figure: count(t.Events), Note: against(t.Events, t.Before)},
 		{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "needed no new copy"},
 		{Label: "Sent", Figure: size(t.Bytes), Note: "as transferred"},
@@ -208,7 +208,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors#failed", "See the failed requests"})
 	}
 	if t.Forged > 0 {
-		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "See which machines"})
+		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "See which bots"})
 	}
 	p.NVisitors = len(week.Bots)
 	despite := 0
@@ -222,7 +222,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		}
 	}
 	if despite > 0 {
-		p.Notices = append(p.Notices, notice{"warn", "Policy", plural(despite, "machine reads", "machines read") + " the site for a purpose that your policy refuses.", "/policy#bots", "Refuse or limit them"})
+		p.Notices = append(p.Notices, notice{"warn", "Policy", plural(despite, "bot reads", "bots read") + " the site for a purpose that your policy refuses.", "/policy#bots", "Refuse or limit them"})
 	}
 	if len(p.Visitors) > 0 {
 		p.Most = p.Visitors[0].Events
@@ -230,7 +230,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	return nil
 }
 
-// answerOf describes what the requests of machines cost and save.
+// answerOf describes what the requests of bots cost and save.
 func answerOf(t *group) string {
 	s := t.Saved
 	html := int64(s.Bytes.Instead)
@@ -238,10 +238,10 @@ func answerOf(t *group) string {
 	case s.Bytes.Instead <= 0:
 		return ""
 	case s.Bytes.Saved >= 0:
-		return fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. That saves %s of the traffic.",
+		return fmt.Sprintf("In the last 7 days, bots fetched %s for content that is %s as HTML. That saves %s of the traffic.",
 			size(s.Bytes.Instead-s.Bytes.Saved), size(html), percent(s.Bytes.Saved, html))
 	}
-	text := fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. The first visit of a machine costs most, because it fetches lists and every page. If it fetches them again without conditional requests, that costs as much each time.",
+	text := fmt.Sprintf("In the last 7 days, bots fetched %s for content that is %s as HTML. The first visit of a bot costs most, because it fetches lists and every page. If it fetches them again without conditional requests, that costs as much each time.",
 		size(s.Bytes.Instead-s.Bytes.Saved), size(html))
 	if requests := s.NotModified + s.Pages + s.Carried; requests > 0 && html/requests > 0 {
 		page := html / requests
@@ -250,11 +250,11 @@ func answerOf(t *group) string {
 	return text
 }
 
-// despitePolicy is the Effect shown for a machine that received content for a purpose that the
-// policy refuses. No rule refuses this machine.
+// despitePolicy is the Effect shown for a bot that received content for a purpose that the
+// policy refuses. No rule refuses this bot.
 const despitePolicy = "reads despite your policy"
 
-// visitor describes a machine for the owner.
+// visitor describes a bot for the owner.
 func (d *Dashboard) visitor(g *group) visitor {
 	v := visitor{group: g, Purpose: "unknown", Effect: "purpose unknown", Trend: trend(g.Events, g.Before)}
 	var bot *bots.Bot
@@ -289,7 +289,7 @@ func (p *overviewPage) notice(ctx context.Context, d *Dashboard) error {
 		p.Notices = append(p.Notices, notice{kind, word, text, to, link})
 	}
 	if p.Edition == nil {
-		add("bad", "Nothing published", "Machines get nothing until the first scan of the source is complete.", "/errors", "See the scan")
+		add("bad", "Nothing published", "Bots get nothing until the first scan of the source is complete.", "/errors", "See the scan")
 	}
 	if l := p.Scan; l != nil {
 		if l.Err != nil {
@@ -325,7 +325,7 @@ func (p *overviewPage) notice(ctx context.Context, d *Dashboard) error {
 		}
 	}
 	if d.site.Policy == nil {
-		add("", "No policy", "Machines find no terms of use.", "/policy#edit", "Set a policy")
+		add("", "No policy", "Bots find no terms of use.", "/policy#edit", "Set a policy")
 	}
 	if d.site.Dropped != nil {
 		if n := d.site.Dropped(); n > 0 {

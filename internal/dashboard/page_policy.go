@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// policyPage contains the usage policy, the policy that machines read, and the access settings.
+// policyPage contains the usage policy, the policy that bots read, and the access settings.
 type policyPage struct {
 	Policy    *millrace.Policy // nil if none
 	Fields    []policyField    // members of the policy, each as published by the protocols
@@ -153,7 +153,7 @@ func textOf(ctx context.Context, client *http.Client, at string) (text, signal s
 	return string(b), resp.Header.Get("Content-Signal")
 }
 
-// compare compares the policy with the policies that machines read.
+// compare compares the policy with the policies that bots read.
 func (p *policyPage) compare() {
 	if p.Policy == nil {
 		return

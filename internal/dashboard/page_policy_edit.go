@@ -230,7 +230,7 @@ func (d *Dashboard) saveConfig(r *http.Request, changes config.Changes, none boo
 		return d.policyFailed(r, printable(refusal(err)))
 	}
 	d.log.Info("configuration saved")
-	return &reply{To: "/policy", Message: done("Saved in the configuration file. Machines get the new settings as soon as the site is published again.")}, nil
+	return &reply{To: "/policy", Message: done("Saved in the configuration file. Bots get the new settings as soon as the site is published again.")}, nil
 }
 
 // refusal explains in plain words why a value was refused.

@@ -91,7 +91,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	}
 	d.log.Info("extraction rules saved", "keep", len(keep), "drop", len(drop))
 	return &reply{
-		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The server now extracts all pages again. Machines get the new pages when that is complete."),
+		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The server now extracts all pages again. Bots get the new pages when that is complete."),
 	}, nil
 }
 

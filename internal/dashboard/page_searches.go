@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// searchesPage is the data about the queries of machines.
+// searchesPage is the data about the queries of bots.
 type searchesPage struct {
 	Recorded bool
 	Span     period

@@ -84,7 +84,7 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 			step, unit = 7, "week"
 		}
 	}
-	by := map[string]string{"bot": "machine", "endpoint": "kind of document"}[p.By]
+	by := map[string]string{"endpoint": "kind of document"}[p.By]
 	what, form := "Requests", "count"
 	if p.Measure == "bytes" {
 		what, form = "Bytes sent", "bytes"
@@ -108,7 +108,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 		all[i].Here = true
 		return all[i].Value, all
 	}
-	p.By, p.Bys = one("by", choice{"protocol", "Protocol", false}, choice{"bot", "Machine", false}, choice{"endpoint", "Document type", false}, choice{"outcome", "Outcome", false})
+	p.By, p.Bys = one("by", choice{"protocol", "Protocol", false}, choice{"bot", "Bot", false}, choice{"endpoint", "Document type", false}, choice{"outcome", "Outcome", false})
 	p.Measure, p.Choices = one("measure", choice{"requests", "Requests", false}, choice{"bytes", "Bytes", false})
 	tomorrow := midnight(d.now()).AddDate(0, 0, 1)
 	p.From, p.To, p.Per = tomorrow.AddDate(0, 0, -30), tomorrow, store.Day
@@ -144,7 +144,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 	}
 	p.First, p.Last = p.From.Format(time.DateOnly), p.To.Add(-time.Second).Format(time.DateOnly)
 	if p.Bot != "" {
-		p.Filters = append(p.Filters, filter{"Machine", p.Bot, p.With("bot", "")})
+		p.Filters = append(p.Filters, filter{"Bot", p.Bot, p.With("bot", "")})
 	}
 	if p.Protocol != "" {
 		p.Filters = append(p.Filters, filter{"Protocol", d.label(p.Protocol), p.With("protocol", "")})

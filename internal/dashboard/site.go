@@ -26,7 +26,7 @@ type SiteOptions struct {
 	Base         string // base URL of the site's pages
 	EndpointBase string // endpoint base URL
 	// ExternalPages reports that another server serves the pages and passes on the requests of
-	// machines.
+	// bots.
 	ExternalPages bool
 
 	Pages  store.Site  // the site in its store
