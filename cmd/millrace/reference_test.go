@@ -58,8 +58,9 @@ func TestReferenceCommands(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Commands
 
-Every flag is also a key of ` + "`millrace.yaml`" + ` and an environment variable: ` + "`--log-level`" + ` is the key ` + "`log-level`" + ` and the
-variable ` + "`MILLRACE_LOG_LEVEL`" + `. The command line overrides the environment, and the environment overrides the file.
+Except ` + "`--config`" + ` and most flags of ` + "`up`" + `, every flag is also a key of ` + "`millrace.yaml`" + ` and an environment variable:
+` + "`--log-level`" + ` is the key ` + "`log-level`" + ` and the variable ` + "`MILLRACE_LOG_LEVEL`" + `. The command line overrides the
+environment, and the environment overrides the file.
 [configuration.md](configuration.md) lists the keys. ` + "`millrace help COMMAND`" + ` omits flags marked "rarely used".
 
 The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong command line or configuration, 3 for a check or probe that a limit ended.
@@ -204,9 +205,9 @@ func TestReferenceConfiguration(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# Configuration\n\n" + `millrace reads ` + "`millrace.yaml`" + ` in the current folder, or the file that ` + "`--config`" + ` names. Every key except ` + "`policy`" + ` is the
-name of a flag. [commands.md](commands.md) explains the flags. A key can also be set by an environment variable:
-` + "`MILLRACE_`" + ` and the key in upper case with underscores. An unknown key is an error. ` + "`millrace config`" + ` shows the values that
+	b.WriteString("# Configuration\n\n" + `millrace reads ` + "`millrace.yaml`" + ` in the current folder, or the file that ` + "`--config`" + ` names. Every key except
+` + "`source`" + ` and ` + "`policy`" + ` is the name of a flag. [commands.md](commands.md) explains the flags. A key can also be set by an environment
+variable: ` + "`MILLRACE_`" + ` and the key in upper case with underscores. An unknown key is an error. ` + "`millrace config`" + ` shows the values that
 a command uses, and the origin of each.
 
 ` + "```yaml\n" + example + "```\n" + `
