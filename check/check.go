@@ -1,6 +1,6 @@
-// Package check is the conformance engine. It runs the rules of specifications against a site
-// and reports violations. It has no rules of its own: protocols define them, and access the
-// site through a [Target].
+// Package check is the conformance engine. It runs the rules of specifications against a site and
+// reports violations. It has no rules of its own: protocols define the rules, which access the site
+// through a [Target].
 //
 //	t, err := check.NewTarget("https://example.com/", client, nil)
 //	report, err := check.Run(ctx, t, []check.Suite{{Name: "tct-01", Rules: tct.Draft01().Rules()}}, nil)
@@ -44,7 +44,8 @@ type Fail func(url, got, want string)
 type Suite struct {
 	Name  string // name of the protocol, such as "tct-01"
 	Label string // name of the protocol for people, such as "TCT 01"; if empty, Name
-	// Scored adds a score to the result: the percentage of the rules without a violation.
+	// Scored adds a score to the result: the percentage of the checked rules that have no
+	// violation.
 	Scored bool
 	Rules  []Rule
 }

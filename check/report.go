@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Report is the result of [Run]. Its JSON is the report of the command line. The outcomes are
-// not part of the JSON.
+// Report is the result of [Run]. Its JSON, which omits the outcomes, is the report that the
+// millrace command writes.
 type Report struct {
 	Site      string             `json:"site"`
 	Protocols map[string]*Result `json:"protocols"` // results by the name of the protocol
@@ -24,7 +24,7 @@ type Result struct {
 	Label         string `json:"label"`             // name of the protocol for people
 	Found         bool   `json:"found"`             // whether the site has the protocol
 	Version       string `json:"version,omitempty"` // version of the protocol on the site, if the rules do not cover it
-	Score         *int   `json:"score,omitempty"`   // percentage of the rules without a violation; only for a profile
+	Score         *int   `json:"score,omitempty"`   // percentage of the checked rules that have no violation; nil unless the suite is Scored
 	Must          Count  `json:"must"`              // MUST rules
 	Should        Count  `json:"should"`            // SHOULD rules
 	NotApplicable int    `json:"not_applicable"`    // rules that apply to nothing on the site
@@ -176,7 +176,8 @@ func (r *Report) names() []string {
 	return names
 }
 
-// whyNot returns the reason why a protocol was not found: it is absent, or the probe failed.
+// whyNot says why a protocol was not found: a limit made the check inconclusive, the protocol is
+// absent, or no rule could run.
 func (r *Report) whyNot(name string) string {
 	for _, o := range r.Outcomes {
 		switch {

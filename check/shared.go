@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// SiteCheck is the check of a rule, given the data that the rules of a suite share.
+// SiteCheck checks one rule. s is the data that the rules of a suite share.
 type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 
 // RuleBuilder builds the rules of one protocol. The rules share the result of SiteContext, which runs
@@ -20,7 +20,7 @@ type RuleBuilder[S any] struct {
 	SiteContext func(ctx context.Context, t *Target) (S, error)
 }
 
-// Rule returns a rule. id is its ID without the protocol.
+// Rule returns a rule. id is the rule's ID without the protocol's name.
 func (r RuleBuilder[S]) Rule(id string, level Level, section, sentence string, f SiteCheck[S]) Rule {
 	return Rule{
 		ID: r.Name + "/" + id, Level: level, Section: section, Sentence: sentence,
@@ -54,7 +54,8 @@ func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail
 	}
 }
 
-// IsInconclusive reports whether an error says nothing about the site's documents.
+// IsInconclusive reports whether err is [ErrLimit] or [ErrBusy], which say nothing about the site's
+// documents.
 func IsInconclusive(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, ErrBusy) }
 
 // OK reports whether the response is a 200 with a readable body.

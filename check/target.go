@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Target is the site under test. It caches every response, so that rules share requests. It is
-// not safe for concurrent use.
+// Target is the site under test. It caches responses so that rules share requests. It is not safe
+// for concurrent use.
 type Target struct {
 	site   *url.URL
 	client http.Client
@@ -89,7 +89,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	return t, nil
 }
 
-// Site returns the URL that was passed to NewTarget.
+// Site returns the URL of the site, without a fragment.
 func (t *Target) Site() string { return t.site.String() }
 
 // Root returns the root URL of the origin, such as "https://example.com/".
@@ -135,8 +135,9 @@ type answer struct {
 // Do requests an uncompressed response, so that Body is what the server's application wrote. The
 // response is shared and must not be changed.
 //
-// If no response arrives, Do returns the error of the client. At a limit, it returns [ErrLimit],
-// and for status 429 and 503 [ErrBusy]. No other status code is an error.
+// If no response arrives, Do returns the client's error. It returns [ErrLimit] when the limit on
+// requests or on memory for bodies is reached, and [ErrBusy] for status 429 or 503. No other status
+// code is an error.
 func (t *Target) Do(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	key := requestKey(method, url, header)
 	if a, ok := t.answers[key]; ok {

@@ -17,15 +17,15 @@ type Offer struct {
 	Deletes bool
 
 	// Collection is the URL of an uncompressed file of all pages with their content, or "". A
-	// client with a dictionary for the file reads changes and deletions from it.
+	// client that has a dictionary for the file fetches only its changes, including deletions.
 	Collection string
 
-	First     Cost // cost of reading the whole site once, without the content of the pages in WithoutContent
+	First     Cost // cost of reading the whole site once, without the content of the WithoutContent pages
 	Unchanged Cost // cost of a refresh if nothing has changed
 	Changed   Cost // cost of a refresh if something has changed, without the changed pages
 	PerChange Cost // additional cost for each changed page
 	// Basis describes the data on which the estimates are based, such as "the list, and 3 of its
-	// 1,200 documents". If empty, exact counts.
+	// 1,200 documents". If empty, the figures are exact.
 	Basis string
 }
 

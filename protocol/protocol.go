@@ -11,8 +11,7 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// Protocol describes one protocol. Every member is set, unless the specification does not define
-// it.
+// Protocol describes one protocol. Fields that do not apply to the protocol are zero.
 type Protocol struct {
 	Name    string // name on the command line, such as "tct-01"
 	Label   string // short display name, such as "TCT 01"; Name is the same in lower case, with "-" for spaces
@@ -35,34 +34,34 @@ type Protocol struct {
 	Entry []string
 
 	// Home is the path, below the endpoint base, of the document that clients fetch first. HomeLink
-	// is the link to it from the home page, without its URL. If HomeLink.Rel is empty, the home
-	// page has no such link.
+	// is the link from the home page to this document; its URL is empty. If HomeLink.Rel is empty,
+	// the home page has no such link.
 	Home     string
 	HomeLink millrace.Link
 	// Public reports whether the content is public by design. If so, a site whose documents need a
 	// key is not published in the protocol.
 	Public bool
 	// OnRequest reports whether the protocol is off by default, because its specification is not
-	// final. If so, a site is published in it only if its owner enables it.
+	// final. If so, sites are published in the protocol only if their owners enable it.
 	OnRequest bool
 	// Repeats reports whether the documents repeat the text of every page, as the Markdown of
 	// protocol/web does. Such a protocol is not part of a compact build; see [PublisherOptions].
 	Repeats bool
-	// Elements reports whether pages must have elements in the head of their HTML.
+	// Elements reports whether the protocol requires elements in the head of each page's HTML.
 	Elements bool
 	// Feeds reports whether the protocol publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
 	// Partial reports whether a page declares that parts of it are not public. The HTML of such a
-	// page must not be used to complete it. If nil, no page does.
+	// page must not be used to complete it. If Partial is nil, no page declares this.
 	Partial func(p *millrace.Page) bool
-	// Sitemap is part of the sitemap URLs in robots.txt that identify the protocol. The policy of a
-	// site without such a URL is not requested. If empty, robots.txt does not identify the
-	// protocol.
+	// Sitemap is a substring of the sitemap URLs in robots.txt that identify the protocol. If a
+	// site without such a URL is read in another protocol, its policy in this protocol is not
+	// requested. If empty, robots.txt does not identify the protocol.
 	Sitemap string
 
 	// Carry returns what remains of a page after a round trip through the protocol, or nil if the
-	// protocol does not carry the page. It is pure, total and idempotent. p is a page of a View of
-	// site, of which only Base and Language are used.
+	// protocol does not carry the page. Carry is pure, total and idempotent. p is a page of a View
+	// of site. Carry uses only the Base and Language of site.
 	Carry func(site millrace.Site, p *millrace.Page) *millrace.Page
 	// Tagger computes the protocol's tags in the store.
 	Tagger millrace.Tagger
@@ -113,7 +112,8 @@ type PublisherOptions struct {
 	// Compact omits protocols with Repeats, and documents that repeat another document in another
 	// coding, in another format, or at another path.
 	Compact bool
-	// Also lists the protocols with OnRequest or Repeats in which the site is published.
+	// Also lists protocols in which the site is published even if OnRequest, Compact or NoElements
+	// excludes them.
 	Also []string
 	// Protocols lists all protocols in which the site is published. If two protocols that clients
 	// could confuse are both listed, they use different names.
@@ -185,8 +185,8 @@ type MemberNames struct {
 type PolicyReader interface {
 	// Policy returns the site's policy, which the caller must not change. It fetches the document
 	// at most once in 24 hours. The error is ErrNotFound if the site has no policy, ErrInvalid or
-	// ErrTooLarge if the policy cannot be parsed, and ErrUnavailable if it could not be fetched.
-	// Policy returns an error of ReaderOptions.Policy unchanged.
+	// ErrTooLarge if the policy cannot be parsed, and ErrUnavailable if it could not be fetched. If
+	// ReaderOptions.Policy returns an error, Policy returns that error unchanged.
 	Policy(ctx context.Context) (*millrace.Policy, error)
 }
 

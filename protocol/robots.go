@@ -30,10 +30,9 @@ func (p Protocol) Suite() check.Suite {
 	return check.Suite{Name: p.Name, Label: p.Label, Rules: rules}
 }
 
-// CheckRobots checks that the site's robots.txt allows bots to fetch urls; otherwise, readers do
-// not fetch them. It skips URLs of other hosts. permitted reports whether the site permits a URL in
-// another way; it may be nil. If the site has no robots.txt, CheckRobots returns
-// [check.ErrNotApplicable].
+// CheckRobots checks that the site's robots.txt allows the user agent millrace to fetch urls. It
+// skips URLs of other hosts. permitted reports whether the site permits a URL in another way; it
+// may be nil. If the site has no readable robots.txt, CheckRobots returns [check.ErrNotApplicable].
 func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []string, permitted func(*url.URL) bool) error {
 	file := t.Root() + "robots.txt"
 	resp, err := t.Get(ctx, file)

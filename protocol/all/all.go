@@ -26,9 +26,9 @@ func Protocols() []protocol.Protocol {
 	}
 }
 
-// Published returns the protocols in which a site is published with the options o. Protocols with
-// OnRequest are included only if they are in Also, protocols with Repeats only if o is not Compact,
-// and protocols with Elements only if o is not NoElements. Nil options mean the zero value.
+// Published returns the protocols in which a site is published with the options o. Unless they are
+// in Also, it omits protocols with OnRequest, protocols with Repeats if Compact is set, and
+// protocols with Elements if NoElements is set. Nil options mean the zero value.
 func Published(o *protocol.PublisherOptions) []protocol.Protocol {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
