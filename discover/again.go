@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// earlier returns the way of that name from the previous probe, or nil if that probe did not find
-// it.
+// earlier returns the way with the given name from the previous probe, or nil if that probe did not
+// find it. It also sets the report's Measured time back to that of the previous probe.
 func (l *prober) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil

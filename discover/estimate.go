@@ -24,10 +24,10 @@ import (
 
 const (
 	maxList    = 512 << 10 // maximum number of coded bytes read from a list
-	maxNames   = 1000      // maximum number of sitemaps read from an index
-	maxLists   = 6         // maximum number of lists read
+	maxNames   = 1000      // maximum number of sitemap URLs taken from an index
+	maxLists   = 6         // maximum number of lists fetched
 	maxLinks   = 2000      // maximum number of links of the root that are counted
-	sampleOf   = 3         // number of pages, and of sitemaps of an index, that are fetched
+	sampleOf   = 3         // number of pages, and of sitemaps in a list of sitemaps, that are fetched
 	sampleSize = 64        // maximum number of URLs in a sample
 )
 
@@ -41,7 +41,8 @@ type pageEstimate struct {
 	basis string
 }
 
-// estimatePages counts the pages in the sitemaps, or else the links of the root.
+// estimatePages estimates the number of pages from the sitemaps, or else returns the links of the
+// root.
 func (l *prober) estimatePages(ctx context.Context) pageEstimate {
 	var named []string
 	for _, ref := range l.robots.Sitemaps() {
@@ -90,7 +91,7 @@ func sitemapsText(n float64) string {
 }
 
 // aliases returns the origins that the site's URLs may have: the site's own, with http and with
-// https, and the one that its root declares.
+// https, and the one that its root declares as canonical.
 func (l *prober) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
 	out := []string{"https://" + host, "http://" + host}
@@ -246,7 +247,7 @@ func (k *urlSample) add(u string) {
 	k.urls, k.stride = k.urls[:sampleSize/2], 2*k.stride
 }
 
-// fromLinks estimates the pages from the links of the root.
+// fromLinks returns the estimate for a site without a sitemap, with the links of the root.
 func (l *prober) fromLinks() pageEstimate {
 	links := pageLinks(l.home.body, l.home.head().Base, canon.Origin(l.site.URL))
 	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL || l.disallows(u) })
@@ -271,7 +272,8 @@ func (l *prober) recordObserved(s pageEstimate) {
 	l.site.Observed = seen
 }
 
-// pageLinks returns the distinct URLs of an origin that an HTML document links to.
+// pageLinks returns the distinct URLs of an origin that an HTML document links to, at most
+// maxLinks.
 func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	var out []string
 	seen := map[string]bool{}
@@ -301,8 +303,8 @@ func pageLinks(doc []byte, base *url.URL, origin string) []string {
 	return out
 }
 
-// samples fetches a sample of the pages. It returns their mean size in coded bytes, the
-// fraction with validators, and a description of the sample.
+// samples fetches a sample of the pages. If it cannot fetch any, the sample is the root. It returns
+// their mean size in coded bytes, the fraction with validators, and a description of the sample.
 func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid float64, of string) {
 	var docs []*document
 	own := canon.Origin(l.site.URL)

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// drainLimit is the maximum number of bytes that are read of an unwanted body so that its
+// drainLimit is the maximum number of bytes that are read from an unwanted body so that its
 // connection can be reused.
 const drainLimit = 64 << 10
 
@@ -29,8 +29,9 @@ const drainLimit = 64 << 10
 // Concurrent equal requests share one response. A body is read only as far as a reader needs, and
 // the next reader continues from there. memo is safe for concurrent use.
 //
-// Where [fetch.Do] would retry a request, memo retries it once. If the second attempt fails too,
-// memo reports the host as unavailable, because an estimate is not worth a longer wait.
+// When [fetch.Do] retries a request, memo sends it a second time, but not more often. If the second
+// attempt fails too, memo returns an error that fetch.Do does not retry, because an estimate is not
+// worth a longer wait.
 type memo struct {
 	next        http.RoundTripper
 	ctx         context.Context // context of the probe; when it ends, all requests end
@@ -57,7 +58,7 @@ type answer struct {
 	resp  *http.Response
 	body  *body
 	err   error
-	again bool // the failure is temporary, so the next request is sent
+	again bool // the failure is temporary, so the next equal request is sent
 }
 
 // Unwrap implements [fetch.Wrapper].
@@ -94,7 +95,7 @@ func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &resp, nil
 }
 
-// find returns the cached answer to a request, or sends it.
+// find returns the cached answer to a request. If none can be used, find sends the request.
 func (m *memo) find(req *http.Request) *answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -306,7 +307,7 @@ func (b *body) finish(err error) {
 	b.end()
 }
 
-// drain reads the rest of the body if it is short.
+// drain reads the rest of the body, up to drainLimit.
 func (b *body) drain() {
 	defer b.memo.draining.Done()
 	var chunk [8 << 10]byte
@@ -342,8 +343,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close detaches the reader, and leaves the body to other readers. If only a short rest of the body
-// is unread, Close reads it.
+// Close detaches the reader, and leaves the body to other readers. If the unread rest of the body
+// is short or of unknown length, Close starts to drain it.
 func (r *reader) Close() error {
 	if r.done {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Model holds the parameters of the cost of a plan. The zero value is valid.
+// Model holds the parameters of the cost estimates. The zero value is valid.
 type Model struct {
 	// Changed is the fraction of the pages that change between two refreshes, between 0 and 1.
 	// If zero, 0.01.
@@ -22,8 +22,8 @@ type Model struct {
 	// Sweep is the number of refreshes after which a way that does not report deletions is
 	// read from the start. If zero, 7.
 	Sweep int
-	// HasDictionary reports whether the client has a dictionary for a URL, so the server sends only the
-	// changes of its document (RFC 9842). If nil, the client has no dictionaries.
+	// HasDictionary reports whether the client has a dictionary for a URL, so that the server sends
+	// only what has changed in the document (RFC 9842). If nil, the client has no dictionaries.
 	HasDictionary func(url string) bool
 	// Previous lists the ways by which the site was read before. Reading the site by another way
 	// costs a first sync. If empty, the site is new, and the first sync is part of the plan.
@@ -55,10 +55,10 @@ func part(x, otherwise float64) float64 {
 
 // Charges for what a way lacks.
 const (
-	// lostCharge is the charge for a lost page, in pages of HTML. It is so high that a way may lose
+	// lostCharge is the charge for a lost page, in HTML pages. It is so high that a way may lose
 	// only a small part of the site.
 	lostCharge = 10
-	// textCharge is the charge for a page without structure, in pages of HTML.
+	// textCharge is the charge for a page without structure, in HTML pages.
 	textCharge = 0.25
 	// The minimum number of pages of a way, as a fraction of the number of pages of another way.
 	// Pages below the minimum count as lost. minExact is for exact counts, minEstimated for
@@ -86,7 +86,7 @@ type Quote struct {
 type Route struct {
 	Primary string        `json:"primary"`        // way that lists the pages; "" if no way can be used
 	Fill    []string      `json:"fill,omitempty"` // ways that fetch the pages that the primary way lists without content, best first
-	Next    []string      `json:"next,omitempty"` // ways to use if the primary way fails, best first
+	Next    []string      `json:"next,omitempty"` // ways to use if the primary way fails, best first, but the plain web last
 	Cost    protocol.Cost `json:"cost"`           // expected cost
 	Why     string        `json:"why"`            // why this route was chosen
 }
@@ -109,8 +109,8 @@ func (l expectedCost) cost() protocol.Cost {
 type planner struct {
 	Model
 	site            *SiteReport
-	page            expectedCost // cost of one page of HTML
-	open            []*quote     // ways that can be used, in the order of the site
+	page            expectedCost // cost of one HTML page
+	open            []*quote     // ways that can be used, in the order of SiteReport.Ways
 	fills           []string     // ways to fetch a single page, best first
 	fill            expectedCost // cost of fetching a page by the first of fills
 	structureCharge float64      // charge for the missing structure of such a page, in bytes
@@ -162,8 +162,8 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 // document, each changed entry of a list, and each changed page of a collection.
 const codedHead, codedEntry, codedPage = 200, 80, 300
 
-// coded returns the offer of a way with its costs for a client with a dictionary. If whole is set,
-// the client has one for the whole collection; otherwise it will have one for the list of the way.
+// coded returns the offer of a way, with lower costs if the client has, or will have, a dictionary
+// for the way's list. If whole is set, the client has a dictionary for the collection.
 func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 	c, most := *w.Offer, codedHead*w.Offer.Changed.Requests
 	if (whole || w.SendsChanges || p.HasDictionary(c.Entry)) && c.Changed.Bytes > most {
@@ -176,7 +176,7 @@ func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 	return &c
 }
 
-// alone returns the cost of a way without other ways.
+// alone returns the cost of a way, without fills and charges.
 func (p *planner) alone(w *Way) *quote {
 	n, o := p.site.pages(w), w.Offer
 	q := &quote{way: w, pages: n, changeProbability: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
@@ -200,8 +200,8 @@ func (s *SiteReport) pages(w *Way) float64 {
 	return float64(max(n, 1))
 }
 
-// lost returns the number of pages of the site that a way lacks, beyond those that its protocol may
-// omit.
+// lost returns the number of pages that a way lacks compared with the other ways, beyond the number
+// that may be missing without a charge.
 func (p *planner) lost(q *quote) float64 {
 	if q.way.Offer.Pages < 0 {
 		return 0
@@ -305,7 +305,7 @@ func (p *planner) switchCost(q, after *quote) expectedCost {
 }
 
 // best chooses the ways of the first sync and of a refresh with the lowest total cost over the
-// expected rounds. For a site that was read before, only the refresh counts.
+// expected rounds. For a site that was read before, it chooses the refresh by its own cost.
 func (p *planner) best() (first, again *quote) {
 	first, again = p.open[0], p.open[0]
 	previous := p.Previous
@@ -331,7 +331,8 @@ func (p *planner) againBytes(q, after *quote) float64 {
 	return p.bytes(q.again) + q.refreshCharge + p.bytes(p.switchCost(q, after))/float64(p.Rounds)
 }
 
-// route describes one choice. after is the way of the first sync; nil if that is q.
+// route describes the choice of q: for the first sync if after is nil, otherwise for a refresh
+// after a first sync by after.
 func (p *planner) route(q, after *quote) Route {
 	bytes := func(q *quote) float64 {
 		if after == nil {

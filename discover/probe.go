@@ -23,7 +23,7 @@ import (
 // prober is one probe of a site.
 type prober struct {
 	Options
-	client *http.Client // never sends the same request twice
+	client *http.Client // sends requests through memo
 	memo   *memo
 	root   *url.URL
 	robots *fetch.Robots
@@ -37,9 +37,8 @@ type prober struct {
 }
 
 // Probe finds the ways to read the site of a URL with few small requests. It fetches robots.txt,
-// the root, the documents of each protocol, the policy documents, a sitemap and up to three pages.
-// If client is nil, Probe uses the guarded default client. Nil options mean the zero
-// value.
+// the root, documents of each protocol, the policy documents, sitemaps and up to three pages. If
+// client is nil, Probe uses the guarded default client. Nil options mean the zero value.
 //
 // The result includes failed ways, with the reason. The error is not nil if the whole site failed:
 // the URL is invalid or not allowed, the network or server does not respond, or robots.txt cannot
@@ -171,10 +170,10 @@ func (l *prober) all(outer context.Context) error {
 	return nil
 }
 
-// errLate is the cause of a probe that ends at its timeout.
+// errLate is the cancellation cause when a part of the probe reaches its time limit.
 var errLate = fmt.Errorf("no response within the timeout of the probe: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
 
-// late records that a part of the probe has reached its time limit.
+// late records in the report if a part of the probe has reached its time limit.
 func (l *prober) late(ctx context.Context) {
 	if errors.Is(context.Cause(ctx), errLate) {
 		l.site.Inconclusive = errLate.Error()
@@ -189,7 +188,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// obey returns an error for URLs that robots.txt disallows, even if the client ignores robots.txt.
+// obey returns an error for URLs of the site that robots.txt disallows. A client may not check
+// robots.txt itself.
 func (l *prober) obey(req *http.Request) error {
 	u := req.URL
 	if l.robots == nil || fetch.Permitted(req.Context(), u) || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
@@ -202,7 +202,8 @@ func (l *prober) obey(req *http.Request) error {
 	return &fetch.RobotsError{URL: u.Redacted(), Robots: l.site.URL + "robots.txt", Line: line, Rule: rule}
 }
 
-// disallows reports whether robots.txt disallows crawling a page of the site.
+// disallows reports whether the probe obeys robots.txt, and robots.txt disallows a page of the
+// site.
 func (l *prober) disallows(page string) bool {
 	u, err := url.Parse(page)
 	return err == nil && l.memo.obey != nil && !l.robots.Allowed(u.RequestURI())
@@ -273,7 +274,7 @@ func (l *prober) readHome(ctx context.Context) error {
 	return nil
 }
 
-// moved records that the root redirects to another URL.
+// moved records the URL to which the root redirects if it is on another origin.
 func (l *prober) moved(to string) {
 	if canon.Origin(to) != canon.Origin(l.site.URL) {
 		l.site.Moved = to
@@ -349,8 +350,8 @@ func (l *prober) readerOptions() *protocol.ReaderOptions {
 	return &o
 }
 
-// readTerms fetches the documents about the use of the content. It returns the error of the first
-// document that cannot be read.
+// readTerms fetches the usage policy documents. It returns the error of the first document that
+// cannot be read.
 func (l *prober) readTerms(ctx context.Context) (first error) {
 	for _, proto := range l.Protocols {
 		src, ok := proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)

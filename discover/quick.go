@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Approximate cost of a full probe: requests, bytes of some samples, and bytes per page of the
-// beginnings of lists, for at most probeListPages pages.
+// Approximate cost of a full probe: requests, bytes of sampled pages, and bytes of lists for each
+// of the first probeListPages pages.
 const (
 	probeRequests  = 25
 	probeBytes     = 50_000
@@ -17,8 +17,8 @@ const (
 )
 
 // probeQuick probes the protocols that have files of many pages, with one or two requests each. It
-// reports whether the result is sufficient. Then the report contains the way found, and an estimate
-// of the plain web from the sitemaps, which shows whether the way lacks most pages.
+// reports whether the result is sufficient. If so, the report contains the way found, and an
+// estimate of the plain web from the sitemaps, which shows whether the way lacks most pages.
 func (l *prober) probeQuick(ctx context.Context) bool {
 	if l.Previous != nil && l.Previous.URL == l.site.URL {
 		return l.Previous.Quick && l.confirmQuick(ctx)
@@ -82,9 +82,9 @@ func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
 
-// Short returns the report that a quick probe would have returned, with the ways among which it
-// chooses. It returns nil if a quick probe would have continued as a full one. protocols are the
-// protocols of the probe.
+// Short returns the report that a quick probe would have returned, with only the collection and the
+// plain web as ways. It returns nil if a quick probe would have continued as a full one. protocols
+// are the protocols of the probe.
 func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 	web := s.Way(Web)
 	if web == nil || web.Offer == nil {
@@ -105,8 +105,9 @@ func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 }
 
 // enough reports whether probing for further ways would cost more than it could save. The first way
-// must list the pages of the sitemaps. It must cost less than a probe, or less than any way that
-// fetches each page. The overhead of its refreshes must cost less than a probe.
+// must have blocks, and must list the pages of the sitemaps. It must cost less than a probe, or far
+// less than fetching each page. Its refreshes must cost less than a probe, apart from the changed
+// pages.
 func (s *SiteReport) enough() bool {
 	p := &planner{Model: (*Model)(nil).orDefault(), site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {

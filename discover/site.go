@@ -23,11 +23,12 @@ type Options struct {
 	IgnorePolicy bool
 
 	// Previous is the result of an earlier probe of the same site, or nil. Probe checks each of its
-	// ways by one HEAD request, and keeps their figures.
+	// protocols with one HEAD request. If the document still exists, Probe keeps the earlier
+	// figures.
 	Previous *SiteReport
 
 	MaxRequests int   // maximum number of requests, without robots.txt; 0 means 60
-	MaxBytes    int64 // maximum number of body bytes, with content coding; 0 means 16 MiB
+	MaxBytes    int64 // maximum number of body bytes as transferred; 0 means 16 MiB
 	// Timeout ends the probe with the results so far. If zero, one minute plus 30 times the
 	// crawl delay of robots.txt.
 	Timeout time.Duration
@@ -54,14 +55,15 @@ type SiteReport struct {
 	// Measured is the time of the oldest figures. It is before Time if the report contains figures
 	// of an earlier probe.
 	Measured time.Time `json:"measured"`
-	// Moved is the URL to which the root redirects, if that is on another origin, and so another
-	// site.
+	// Moved is the URL to which the root redirects, if that URL is on another origin and thus
+	// belongs to another site.
 	Moved string `json:"moved,omitempty"`
 	// Quick reports whether the probe ended early ([Options].Quick). If so, protocols that it did
 	// not reach are neither in Ways nor in Absent. It did not fetch the root, and estimated the
 	// plain web from the sitemaps only.
 	Quick bool `json:"quick,omitempty"`
-	// Ways are the ways of the site, including failed ones. The last one is always the plain web.
+	// Ways are the ways to read the site, including failed ones. The last one is always the plain
+	// web.
 	Ways   []Way    `json:"ways"`
 	Absent []string `json:"absent,omitempty"` // protocols that were not found
 	// Page is the cost of one page as HTML. It is measured, or a typical value if the probe fetched
@@ -69,7 +71,7 @@ type SiteReport struct {
 	Page protocol.Cost `json:"page"`
 
 	Robots   Robots           `json:"robots"`
-	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
+	Terms    []protocol.Terms `json:"terms,omitempty"`    // usage policy documents
 	Licenses []License        `json:"licenses,omitempty"` // licenses to which the root or robots.txt refers
 	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
 	// Inconclusive is the limit that ended a part of the probe, or "". Protocols in Absent may
@@ -99,8 +101,8 @@ type Way struct {
 	Code    string          `json:"code,omitempty"`   // error code of the reason
 	// Unavailable reports whether the way was temporarily unavailable; a later probe may find it.
 	Unavailable bool `json:"unavailable,omitempty"`
-	// SendsChanges reports whether the server sends the first document as changes to clients that
-	// have an earlier version (RFC 9842).
+	// SendsChanges reports whether the server sends the document at Offer.Entry as a delta to
+	// clients that have an earlier version (RFC 9842).
 	SendsChanges bool `json:"sends_changes,omitempty"`
 }
 
@@ -119,14 +121,14 @@ func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 type Robots struct {
 	RootRule   string            `json:"root_rule,omitempty"`   // record that disallows the root, or ""
 	Delay      time.Duration     `json:"crawl_delay,omitempty"` // value of Crawl-delay
-	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content, verbatim
+	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content
 }
 
 // RobotsStatement is one record of robots.txt, such as "Content-Signal: ai-train=no".
 type RobotsStatement struct {
-	Name  string `json:"name"`  // name of the line
-	Value string `json:"value"` // value of the line
-	Line  int    `json:"line"`  // number of the line
+	Name  string `json:"name"`  // name of the record, in lower case
+	Value string `json:"value"` // value of the record
+	Line  int    `json:"line"`  // line number
 }
 
 // License is a document with the license of the content.
@@ -135,7 +137,7 @@ type License struct {
 	From string `json:"from"` // location of the link: "Link", "HTML" or "robots.txt"
 }
 
-// Way returns the way with a name, or nil if the site does not have it.
+// Way returns the way with the given name, or nil if the report does not contain it.
 func (s *SiteReport) Way(name string) *Way {
 	for i := range s.Ways {
 		if s.Ways[i].Protocol == name {

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxPage    = 2 << 20 // maximum decoded size of a page
-	usualBytes = 20_000  // size of a page of HTML if no page was fetched
+	usualBytes = 20_000  // assumed size of an HTML page in bytes if none was fetched
 )
 
 // document is a fetched document.
@@ -32,7 +32,7 @@ type document struct {
 
 func (d *document) head() weblink.Head { return weblink.HTML(bytes.NewReader(d.body), d.url) }
 
-// counting counts the bytes that are read of a body.
+// counting counts the bytes that are read from a body.
 type counting struct {
 	io.ReadCloser
 	n int64
@@ -44,7 +44,7 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ask sends a request and returns a 2xx response.
+// ask requests a URL. It returns an error unless the status of the response is 2xx.
 func (l *prober) ask(ctx context.Context, u, accept string) (*http.Response, *counting, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
 	if err != nil {
@@ -131,8 +131,8 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	return w
 }
 
-// webOffer estimates the cost of pages as HTML. page is the size of a page in bytes, and valid is
-// the fraction of pages with validators.
+// webOffer estimates the cost of reading the HTML pages. page is the size of a page in bytes, and
+// valid is the fraction of pages with validators.
 func (l *prober) webOffer(s pageEstimate, pages int, page int64, valid float64) *protocol.Offer {
 	n := int64(max(1, pages))
 	again := int64(float64(n*page) * (1 - valid)) // pages without validators are fetched again in full

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// why explains a choice in one sentence. rest are the other usable ways in the order of their
-// costs.
+// why explains a choice in one sentence. rest contains the other usable ways, and bytes returns the
+// cost of one. after is nil for the first sync.
 func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64) string {
 	o := q.way.Offer
 	var b strings.Builder

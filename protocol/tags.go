@@ -15,9 +15,8 @@ const maxChanged = 1000
 // SameTags reports whether the same pages have a tag of a protocol in v and in an earlier view of
 // the same log, which last describes. If so, changed lists the identities of the pages that changed
 // between the views, in order. Only the tags of these pages can differ, and no tag has a different
-// N. If SameTags returns false, the pages may differ or be the same. It returns false if last is
-// newer or belongs to another log, if the log no longer contains last, or if more than 1,000 pages
-// changed.
+// N. If SameTags returns false, the pages may differ. It also returns false if last is newer or
+// belongs to another log, if the log no longer contains last, or if more than 1,000 pages changed.
 func SameTags(ctx context.Context, v millrace.View, name string, last millrace.Site) (changed []string, same bool, err error) {
 	site := v.Site()
 	// A log that continues another one can have other tags without any changes.
