@@ -109,7 +109,7 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 // checkParity returns a rule that requires the same validator for an item and for its M-URL. sound
 // reports whether both have a validator, and same reports whether the two are equal. If they
 // differ, the rule fetches both again, because the site may have been edited. It fetches the list
-// first, so the page is at least as new.
+// first, so the document is at least as new.
 func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if p.Item == nil || !p.OK() || !sound(p) {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// maxCheckedLists is the maximum number of lists that are fetched from one site.
+// maxCheckedLists is the maximum number of lists that are fetched from one root or one index.
 const maxCheckedLists = 10
 
 // siteContext contains the documents of a site, which the rules of a draft share. It accepts
@@ -95,7 +95,7 @@ func (s *siteContext) run(ctx context.Context) error {
 
 // findLists finds the list at its fixed path, at the root of the origin or in the folder of the
 // site, or else the lists that the root announces. An M-Sitemap that the site links to in another
-// way than the draft requires counts, too.
+// way than the draft requires also counts.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
@@ -124,7 +124,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 	return s.AddLists(ctx, near, func(l *seenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
 }
 
-// indexLinks returns the targets of the root's own links with the relation index.
+// indexLinks returns the targets of the root's Link fields with rel=index and the JSON media type.
 func indexLinks(s *siteContext) (index []string) {
 	for _, l := range kit.FieldLinks(s.Home) {
 		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
@@ -134,7 +134,8 @@ func indexLinks(s *siteContext) (index []string) {
 	return index
 }
 
-// AddLists fetches the targets, and adds the documents that should be lists.
+// AddLists fetches the targets, and adds the documents for which meant returns true. It records the
+// others in Other.
 func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func(*seenList) bool) error {
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
 		resp, why, err := s.Document(ctx, u)
@@ -152,7 +153,8 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 	return nil
 }
 
-// addList adds a list, or the lists of an index. If it adds none, it returns why.
+// addList adds a list, or the lists of an index. If it does not add the document itself, why says
+// what the document is.
 func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seenList) bool) (why string, err error) {
 	profile, version := kit.Text(l.Fields["profile"]), string(l.Fields["version"])
 	its, other := s.d.ofList(profile, version)
@@ -273,7 +275,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	p.Hash = kit.Text(p.Fields["hash"])
 }
 
-// OK reports whether the response is a 200 with a body.
+// OK reports whether the response is a 200 with a readable body.
 func (p *seenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
 // Page returns the response for the page's C-URL, or nil if the C-URL is on another host.

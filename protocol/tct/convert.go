@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Values of Page.Known: the fields of the required members, and the fields of the other members,
-// which are known if a document has any of them.
+// Values of Page.Known: coreFields if a document has only the required members, and allFields if it
+// has any optional member.
 const (
 	coreFields = millrace.FieldTitle | millrace.FieldContent
 	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |

@@ -49,8 +49,8 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return a
 }
 
-// alternate returns the function [millrace.Advertisement].Page, which returns the link of a page to
-// its M-URL, with the members of PageLink.
+// alternate returns the value of [millrace.Advertisement].Page: a function that returns a page's
+// link to its M-URL, in the form of PageLink.
 func (d *draft) alternate(v millrace.View) func(ctx context.Context, pageURL string) ([]millrace.Link, error) {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
 	return func(ctx context.Context, pagePath string) ([]millrace.Link, error) {

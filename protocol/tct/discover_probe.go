@@ -135,8 +135,8 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 	return nil
 }
 
-// sample fetches a few documents of the first list. If all requests fail, it returns the first
-// error.
+// sample fetches a few documents of the first list. If a document is unavailable, it returns that
+// error. If all documents fail, it returns the first error.
 func (p *siteProbe) sample(ctx context.Context) error {
 	var first error
 	var size int64
@@ -194,7 +194,7 @@ func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning,
 }
 
 // Offer fetches a few documents, and returns the offer of the site. rest is the number of lists
-// that were not probed, and discovery is the cost before the lists.
+// that were not probed, and discovery is the cost of finding the lists.
 func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
 	if err := p.sample(ctx); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", p.r.d.Name, err)

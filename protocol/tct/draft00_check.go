@@ -26,7 +26,7 @@ import (
 //	7     purposes, requirements, rates: the owner chooses their content
 //	7.3   agents SHOULD fetch, honor, respect, review: rules for clients
 //	9.2   SHOULD use robots.txt if needed: a client cannot see the need
-//	9.3   agents SHOULD limit rates and sizes: the reader's tests
+//	9.3   agents SHOULD limit rates and sizes: see the reader's tests
 //	10.8  publishers SHOULD monitor, report, promote: not visible to a client
 //	10.8  payloads SHOULD be small: the draft defines no limit
 func rules00(rule newRule) []check.Rule {

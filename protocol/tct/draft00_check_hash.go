@@ -58,9 +58,9 @@ func checkTagDigits(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkFingerprint hashes the content of the document. The draft's example has two bugs that
-// publishers may have copied: in some programming languages, it lowercases only ASCII, and it
-// replaces only the first quotation marks.
+// checkFingerprint checks the hash of a document's content. It also accepts the results of two bugs
+// in the draft's example, which publishers may have copied: in some programming languages, the
+// example lowercases only ASCII, and it replaces only the first quotation marks.
 func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])
 	digits := strings.TrimPrefix(p.Hash, hashPrefix)

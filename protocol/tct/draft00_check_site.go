@@ -49,7 +49,7 @@ func patternOf(curl, murl string) string {
 	return out
 }
 
-// patternOfMost returns the pattern of most pages, or "" if no page has one.
+// patternOfMost returns the most common pattern, or "" if no page has one.
 func patternOfMost(s *siteContext) string {
 	count := map[string]int{}
 	most := ""

@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// headed returns the content of a document: its text after the title as the first paragraph,
-// because the fingerprint covers only the content.
+// headed returns the content of a document: the title as the first paragraph, then the text. The
+// title is included because the fingerprint covers only the content.
 func headed(doc *document, blocks []millrace.Block) string {
 	line, text := strings.Join(strings.Fields(doc.Title), " "), textOf(blocks)
 	if text == "" {

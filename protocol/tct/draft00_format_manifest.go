@@ -44,7 +44,8 @@ func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	return m
 }
 
-// lastChanged returns the time of a policy's last change, or zero if it is unknown.
+// lastChanged returns the time of a policy's last change. If that is unknown, it returns the time
+// from which the policy applies, which may be zero.
 func lastChanged(p *millrace.Policy) time.Time {
 	if p.Updated.IsZero() {
 		return p.Effective

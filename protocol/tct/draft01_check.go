@@ -16,9 +16,9 @@ import (
 // The following sentences have no rule:
 //
 //	1.4.1  clients SHOULD follow redirects, MUST discover by Link, MUST NOT
-//	       guess, MAY choose: the reader's tests
+//	       guess, MAY choose: see the reader's tests
 //	1.4.2  clients MUST discover M-URLs by links, MUST NOT assume a pattern:
-//	       the reader's tests
+//	       see the reader's tests
 //	1.4.3  a new template SHOULD NOT need a new M-URL: needs two states of the site
 //	1.4.3  equal tags MUST imply equal bodies: same as 1.6.2/same-tag-same-body
 //	1.5.2  content SHOULD exclude template text: a client cannot recognize it
@@ -31,13 +31,13 @@ import (
 //	1.7.3  etag MUST be computed as 1.6.2 says: an outdated list looks the
 //	       same; the visible part is 1.7.1/etag-form and 1.7.3/parity
 //	1.7.3  clients SHOULD take etag as a hint, MUST NOT take mismatches as errors:
-//	       the reader's tests
-//	1.8.1  zero-fetch: clients
+//	       see the reader's tests
+//	1.8.1  zero-fetch: a rule for clients
 //	1.8.2  a 304 has no body: HTTP ends it at its header, so no client sees one
-//	1.8.3  HEAD is optional; conditional GET SHOULD be primary: clients
+//	1.8.3  HEAD is optional; conditional GET SHOULD be primary: rules for clients
 //	1.9.1  CDNs SHOULD honor tags and 304: covered by 1.8.2 and 1.10/etag-intact
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher
-//	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: the reader's
+//	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: see the reader's tests
 //	1.10   some publishers SHOULD limit entries: a client cannot tell which
 func rules01(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should

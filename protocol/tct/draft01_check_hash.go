@@ -129,7 +129,7 @@ func checkNoSpace(p *seenPage, fail check.Fail) bool {
 }
 
 // checkWireForm checks documents whose tag is the hash of the canonical form (RFC 8785). checkJCS
-// checks tags of another form of the publisher.
+// reports other documents that do not have this form.
 func checkWireForm(p *seenPage, fail check.Fail) bool {
 	f := formsOf(p)
 	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {

@@ -60,7 +60,8 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// timelyAge is the limit of a short max-age in seconds: one day. The draft does not define a limit.
+// timelyAge is the largest max-age, in seconds, that counts as short: one day. The draft does not
+// define a limit.
 const timelyAge = 24 * 60 * 60
 
 // timely checks that caches revalidate after a short time (1.7.2, 1.8.2).

@@ -94,7 +94,8 @@ var draft03 = &draft{
 // Draft03 returns the description of draft-03.
 func Draft03() protocol.Protocol { return draft03.Protocol() }
 
-// separators replaces two line separators that the reference does not write as RFC 8785 requires.
+// separators replaces two line separators, which the reference does not write as RFC 8785 requires,
+// and removes null characters.
 var separators = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\x00", "")
 
 // markdown returns blocks as Markdown that parses to the same blocks.
@@ -111,7 +112,7 @@ func markdown(doc *document, blocks []millrace.Block) string {
 }
 
 // blocksOf returns the blocks of a document's content. Content of a media type other than Markdown
-// is plain text, which may begin with the title.
+// is plain text. Leading paragraphs or headings that repeat the title are removed.
 func blocksOf(doc *document) ([]millrace.Block, millrace.Detail) {
 	if typ, _, _ := mime.ParseMediaType(doc.ContentType); typ != "text/markdown" {
 		return unheaded(doc)
@@ -136,7 +137,7 @@ func markdownBlocks(at, text string) ([]millrace.Block, bool) {
 	return blocks, err == nil
 }
 
-// prepare03 drops members that the draft forbids, or that the reference cannot parse.
+// prepare03 changes or drops members that the draft forbids, or that the reference cannot parse.
 func prepare03(doc *document) {
 	for _, s := range []*string{&doc.Title, &doc.Description, &doc.Author} {
 		*s = separators.Replace(*s)

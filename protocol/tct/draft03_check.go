@@ -20,9 +20,10 @@ import (
 )
 
 // rules03 returns the rules of the draft by subject: the root, a list, a page. The text of the
-// draft was not available. A rule is a MUST if the reference rejects a violation, or if its papers
-// call the rule required. It is a SHOULD if both validators require or recommend it, because the
-// draft may allow more. A list of draft-02 is checked by the rules that both drafts have in common.
+// draft was not available. A rule is a MUST if the reference rejects a violation, or if its
+// documentation calls the rule required. It is a SHOULD if both validators require or recommend it,
+// because the draft may allow more. A list of draft-02 is checked with the rules that both drafts
+// have in common.
 //
 // A rule checks only documents that earlier rules accepted, so one fault causes one finding. No
 // rule checks that a document that is no longer listed returns 404, because this needs two states
@@ -117,7 +118,7 @@ type answer struct {
 // Field returns all lines of a header field of the response.
 func (a *answer) Field(name string) string { return a.Resp.Field(name) }
 
-// Plain reports whether the response has no content coding.
+// Plain reports whether the response is complete and has no content coding.
 func (a *answer) Plain() bool { return a.Field("Content-Encoding") == "" && a.Resp.CutErr == nil }
 
 // askAnswers returns a rule that runs f on the responses for all lists, or for all sampled pages. f
@@ -349,7 +350,7 @@ func checkSameOrigin(l *seenList, fail check.Fail) {
 		for name, raw := range map[string]string{"cUrl": it.CURL, "mUrl": it.MURL} {
 			u, err := canon.URL(raw)
 			if err != nil {
-				continue // c-url, m-url
+				continue // rules c-url and m-url report this
 			}
 			parsed, err := url.Parse(raw)
 			if canon.Origin(u) != here || err != nil || parsed.User != nil || strings.Contains(raw, "#") {

@@ -23,19 +23,20 @@ func isLowerHash(s string) bool {
 	return ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// fingerprintOf returns the hash of a content by draft-00: 64 lower-case hexadecimal digits (4.1).
+// fingerprintOf returns the draft-00 hash of a document's content: 64 lower-case hexadecimal digits
+// (4.1).
 func fingerprintOf(content string) string {
 	return canon.SHA256Hex([]byte(canon.NormalizeLower(content)))
 }
 
-// isFingerprint reports whether hash, with or without its prefix, is the hash of a content by
-// draft-00.
+// isFingerprint reports whether hash, with or without its prefix, is the draft-00 hash of a
+// document's content.
 func isFingerprint(content, hash string) bool {
 	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprintOf(content))
 }
 
-// isHashOf reports whether hash is the hash of a document by draft-01 (1.6.2). It may be the hash
-// of the served bytes without the member, in any form, or of their RFC 8785 form.
+// isHashOf reports whether hash is the draft-01 hash of a document (1.6.2). It may be the hash of
+// the served bytes without the member, in any form, or of their RFC 8785 form.
 func isHashOf(body []byte, hash string) bool {
 	if !isLowerHash(hash) {
 		return false

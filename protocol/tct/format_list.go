@@ -20,7 +20,7 @@ var (
 	errVersion = millrace.Coded("unknown-version", errors.New("unknown list version"))
 )
 
-// listItem is one item of a list. A reader accepts the tag under the name in any draft.
+// listItem is one item of a list. A reader accepts the name that any draft uses for the ETag.
 type listItem struct {
 	CURL        string `json:"cUrl"`        // URL of the page
 	MURL        string `json:"mUrl"`        // URL of its document
@@ -70,7 +70,7 @@ func (d *draft) appendItem(dst []byte, it *listItem) []byte {
 	return dst
 }
 
-// member returns the value of the member with a name.
+// member returns the value of the member with the given name.
 func (it *listItem) member(name string) string {
 	switch name {
 	case "cUrl":
@@ -95,8 +95,8 @@ type listTop struct {
 }
 
 // walk reads a list in constant memory. It calls visit with the index of each item, and with the
-// item or the reason why it is invalid. visit may end the walk. If the rest of the list is invalid,
-// the caller must discard the items. The errors are those of [jsonio.Reader].
+// item or the reason why it is invalid. visit returns false to end the walk. If the rest of the
+// list is invalid, the caller must discard the items. The errors are those of [jsonio.Reader].
 func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (top listTop, err error) {
 	for name, err := range r.Members() {
 		if err != nil {
@@ -144,7 +144,8 @@ func (*indexError) Error() string { return "index without lists of this origin" 
 // Unwrap returns ErrInvalid.
 func (*indexError) Unwrap() error { return millrace.ErrInvalid }
 
-// listsIn returns the lists of its own origin in an index, or nil if err is not an indexError.
+// listsIn returns the lists in an index that are on the same origin as the index, whose URL is at.
+// It returns nil if err is not an indexError.
 func listsIn(err error, at string) (lists []kit.Resource) {
 	if e, ok := errors.AsType[*indexError](err); ok {
 		for _, u := range e.Lists[:min(len(e.Lists), maxIndexed)] {
@@ -156,7 +157,7 @@ func listsIn(err error, at string) (lists []kit.Resource) {
 	return lists
 }
 
-// maxIndexed is the maximum number of lists in an index.
+// maxIndexed is the maximum number of lists that are read from an index.
 const maxIndexed = 64
 
 // indexed returns the lists in an index. Each entry is a string, or an object with one string that
@@ -185,10 +186,10 @@ func indexed(raw jsonio.Raw) (lists []string) {
 }
 
 // ScanList reads a list of at most size bytes in constant memory; if size is zero, 1 GiB. It calls
-// visit with the index of each item, and with the item or the reason why it is invalid. visit may
-// end the scan. The caller must discard the items unless ScanList returns nil, because the version
-// may come after the items. Errors wrap [errNoList], [errVersion], ErrTooLarge, an [*indexError] or
-// a [*millrace.FormatError] without the list's URL.
+// visit with the index of each item, and with the item or the reason why it is invalid. visit
+// returns false to end the scan. The caller must discard the items unless ScanList returns nil,
+// because the version may come after the items. Errors wrap [errNoList], [errVersion], ErrTooLarge,
+// an [*indexError] or a [*millrace.FormatError] without the list's URL.
 func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem, err error) bool) error {
 	at := section(d.RuleNames.Items)
 	top, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {

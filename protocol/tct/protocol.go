@@ -52,7 +52,7 @@ type draft struct {
 	// Responses.
 
 	MediaType, CacheControl, Vary string // header fields of lists and documents
-	Exact                         bool   // value of Exact in [millrace.Document]
+	Exact                         bool   // value of DigestETag in [millrace.Document]
 
 	// Documents.
 
@@ -66,8 +66,8 @@ type draft struct {
 	Holds     func(doc *document, body []byte, hash string) bool
 	PlainHash bool // whether the hash member lacks "sha256-"
 	// Content returns the content of a document, converted from the blocks of its page; the title
-	// of the document is already set. Blocks returns the blocks of a document. If they are nil, the
-	// content is plain text.
+	// of the document is already set. Blocks returns the blocks of a document. If one of them is
+	// nil, that conversion treats the content as plain text.
 	Content     func(doc *document, blocks []millrace.Block) string
 	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
 	ContentType string              // media type of the content, if documents contain it
@@ -85,7 +85,7 @@ type draft struct {
 	IndexProfile       string // profile of a list of lists
 
 	// SiteDocuments returns the site-wide documents other than lists. policy is the owner's policy,
-	// or nil. Public are the paths of all such documents. PolicyPath is the path of the policy
+	// or nil. Public contains the paths of all such documents. PolicyPath is the path of the policy
 	// descriptor, to which the list links.
 	SiteDocuments func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
 	Public        []string

@@ -77,7 +77,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 	}
 }
 
-// Find returns the M-URL that a request names.
+// Find returns the document at the M-URL that a request names.
 func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {
@@ -105,7 +105,7 @@ func (d *draft) path(site millrace.Site, t millrace.Tag) string {
 	return d.Names.Of(canon.Relative(site.Base, t.URL), t.N)
 }
 
-// murl returns the M-URL for a tag. It does not read the page.
+// murl returns the document at the M-URL for a tag. It does not read the page.
 func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
 		Path:       d.path(site, t),
@@ -124,7 +124,7 @@ func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 	}
 }
 
-// overviewDocument returns the M-URL of an overview. It is a large document, because it changes
+// overviewDocument returns the document of an overview. It is a large document, because it changes
 // with many pages.
 func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	var body bytes.Buffer
@@ -151,7 +151,8 @@ func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	}
 }
 
-// write writes a document if its ETag is still want.
+// write writes a document. It returns an error if doc is nil, or if the document's ETag is not
+// want.
 func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 	if doc == nil {
 		return fmt.Errorf("%s: document of %s: the page has no document", d.Name, url)

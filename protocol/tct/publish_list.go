@@ -37,8 +37,8 @@ func (d *draft) listName(i, shards int) string {
 	return d.List + "-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".json"
 }
 
-// shardOf returns the list of a page: the FNV-1a hash (64 bits) of its path, folded, because the
-// low bits of the hash depend on few bits of each byte.
+// shardOf returns the index of a page's list. It is the FNV-1a hash (64 bits) of the page's path,
+// folded, because the low bits of the hash depend on few bits of each byte.
 func shardOf(pagePath string, shards int) int {
 	h := uint64(14695981039346656037)
 	for i := range len(pagePath) {
@@ -50,7 +50,7 @@ func shardOf(pagePath string, shards int) int {
 }
 
 // lists returns the lists, and the overview of a site without a home page. The items are ordered by
-// path, except that an overview comes first, and also the home page if the site has one list.
+// path, except that an overview comes first, and also the home page if OneList is set.
 func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
 	site := v.Site()
 	over, err := p.overview(ctx, v)
@@ -106,8 +106,8 @@ func rooted(site millrace.Site, name string) string {
 // first is the key of the first item of a list. It precedes all paths.
 const first = " "
 
-// parts returns the parts of a list: the item of the overview or of the first page, if any, and the
-// pages for which in returns true, ordered by path. in may be nil.
+// parts returns the parts of a list: the item of the overview or of the home page, if any, and the
+// items of the pages for which in returns true, ordered by path. in may be nil.
 func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in func(docPath string) bool) *millrace.Parts {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
@@ -153,7 +153,7 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 				keys = append(keys, first)
 			}
 			changed := canon.Relative(site.Base, url)
-			_, after := d.Names.Conflicts(changed) // names of these pages may have changed
+			_, after := d.Names.Conflicts(changed) // the M-URLs of these pages may have changed
 			for _, i := range append(after, changed) {
 				if i == homeIdentity {
 					keys = append(keys, first)

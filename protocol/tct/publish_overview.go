@@ -13,8 +13,7 @@ import (
 )
 
 // overview is the document of a home page without a tag. It describes the page to which "/"
-// redirects, such as a list of posts, or else the site and its sections, and changes only with
-// them.
+// redirects, such as a list of posts, or else the site, with its sections or some of its pages.
 type overview struct {
 	document
 	path  string // path under the endpoint base
@@ -37,8 +36,8 @@ func (d *draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error)
 	return v.Tag(ctx, d.Name, homeOf(v.Site()))
 }
 
-// overviewPath returns the path of a site's overview, which is numbered among pages with the same
-// name. If the home page is published, the site has no overview, and the error is ErrNotFound.
+// overviewPath returns the path of a site's overview. If pages have the same name, the path has a
+// number. If the home page is published, the site has no overview, and the error is ErrNotFound.
 func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
 	_, err := d.Home(ctx, v)
 	if err == nil {

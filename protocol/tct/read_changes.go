@@ -19,8 +19,8 @@ type cursor struct {
 	Root  string         `json:"root"`
 	Found time.Time      `json:"found"` // time of the last discovery of the lists or of the policy
 	Lists []kit.Resource `json:"lists"` // lists in the order of the root's links
-	// Missing contains the targets of the root's links that were not found. A target that is not
-	// found twice is dropped.
+	// Missing contains the targets of the root's links that were not found. If a target is still
+	// missing at the next discovery, its pages count as deleted.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -34,9 +34,9 @@ func (c cursor) urls() []string {
 
 // Changes yields the items of every list that has changed. If the site's lists are those of the
 // cursor, a checkpoint follows the items of each list. Otherwise, one checkpoint follows the items
-// of all lists, because no earlier section shows which pages were deleted. In that case, there is
-// also an initial checkpoint that resets the client, because a client that has applied only some
-// lists has pages of unknown sections.
+// of all lists, because no earlier section shows which pages were deleted. In that case, unless
+// since is empty, an initial checkpoint resets the client, because a client that has applied only
+// some lists has pages of unknown sections.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -83,8 +83,8 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		}
 		break
 	}
-	// If another list is missing, this list may be older than the root that links to them. Read it
-	// again in the next run; until then, pages that are missing do not count as deleted.
+	// If another list is newly missing, these lists may be older than the root that links to them.
+	// Read them again in the next run; until then, missing pages do not count as deleted.
 	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
 	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
@@ -183,10 +183,10 @@ func closeAll(files []*listFile) {
 	}
 }
 
-// load fetches the lists that have changed since a cursor, and returns those that are complete and
-// valid. If there are several targets, it skips those that are not an M-Sitemap, unless the cursor
-// lists them. complete is false if a list is forbidden, or is missing for the first time, as on an
-// outdated replica. Pages that are in no other list may be in that list.
+// load fetches the lists, and returns those that are complete and valid, or unchanged since the
+// cursor was. It skips targets that are not an M-Sitemap, unless was contains them. If no list
+// remains, it returns an error. complete is false if a list is forbidden, or is missing for the
+// first time, as on an outdated replica: pages that are in no other list may be in that list.
 func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, complete bool, err error) {
 	complete = true
 	defer func() {
@@ -271,8 +271,8 @@ func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, err
 	return f, nil
 }
 
-// announced returns the error for a document that a site announces as a list although it is not
-// one.
+// announced adds ErrInvalid to the error for a document that the root announces as a list although
+// it is not one. It returns other errors unchanged.
 func (r *tctReader) announced(err error) error {
 	if errors.Is(err, errNoList) && !r.d.OneList {
 		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)

@@ -23,7 +23,7 @@ type listFile struct {
 	names   kit.Names    // C-URLs of the list
 }
 
-// Changed reports whether the list has changed since its validators.
+// Changed reports whether the list has changed since its validators were stored.
 func (f *listFile) Changed() bool { return f.spool != nil }
 
 // Close frees the list.
@@ -90,8 +90,9 @@ func (r *tctReader) listError(at string, err error) error {
 	return r.d.FormatError(err, at, section(r.d.RuleNames.Items))
 }
 
-// isOtherDocument reports whether an error means that there is no list at a URL: no document, or a
-// different document. A list that is broken or cannot be fetched gives another error.
+// isOtherDocument reports whether an error means that there is no list at a URL: no document, a
+// forbidden document, or a different document. A list that is broken or cannot be fetched gives
+// another error.
 func isOtherDocument(err error) bool {
 	if _, refused := errors.AsType[kit.RefusedError](err); refused {
 		return false

@@ -20,8 +20,8 @@ import (
 // belong to TCT.
 const maxAlternates = 4
 
-// Page fetches the document of a page from have.Location, the URL in a list, or else from the
-// targets of the links of the page.
+// Page fetches the document of a page from have.Location, the URL in a list, or else from the JSON
+// alternates to which the page links.
 func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.d.Handshake && r.Options.CheckPageLinks && have.Location != "" {
 		if err := r.checkHandshake(ctx, have); err != nil {
