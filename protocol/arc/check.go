@@ -21,10 +21,10 @@ import (
 //	E.4    ai_tags, ai_checksum, ai_snapshot, crawl_priority are optional:
 //	       E.9 defines them
 //	E.6    authenticated endpoints for partners: not visible without a key
-//	E.7    polite crawling: clients
+//	E.7    polite crawling: a rule for clients
 //	E.8    ai_checksum to detect changes server-side: not visible
 //	E.10   an example
-//	E.11   caches, validation, preferences: clients; the reader's tests
+//	E.11   caches, validation, preferences: rules for clients; see the reader's tests
 //	E.12   access control, monitoring, tokens: not visible
 func Rules() []check.Rule {
 	const must, should = check.Must, check.Should

@@ -221,7 +221,7 @@ func (e *seenEntry) snapshot() node {
 	return nil
 }
 
-// ok reports whether the response is a 200 with a body.
+// ok reports whether the response is a 200 with a readable body.
 func (p *seenPage) ok() bool {
 	return p.err == nil && p.resp.Status == http.StatusOK && p.resp.BodyErr == nil
 }

@@ -142,7 +142,7 @@ func checkValidator(l *seenList, fail check.Fail) {
 	}
 }
 
-// askProbe returns a check of a condition of conditional requests for the list.
+// askProbe returns a check that runs f, which tests conditional requests, on the list.
 func askProbe(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) []*kit.Probe {
 		if s.list.fields == nil {

@@ -96,7 +96,8 @@ func (e *entry) page() *millrace.Page {
 func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sensitive()) > 0 }
 
 // summaryOf returns the ai_summary of a page: the summary of the snapshot, else the page's
-// description, else its summary, else the beginning of its text.
+// description, else its summary, else the beginning of its text. It skips texts that contain an
+// e-mail address.
 func summaryOf(p *millrace.Page, declared string) string {
 	for _, s := range []string{declared, p.Description, p.Summary} {
 		if s = cutSpace(s); s != "" && !canon.HasEmail(s) {
@@ -179,7 +180,7 @@ func typeOf(p *millrace.Page) string {
 // cutSpace returns a string in one line, with U+FFFD in place of invalid UTF-8.
 func cutSpace(s string) string { return strings.Join(strings.Fields(canon.ValidUTF8(s)), " ") }
 
-// Limits of the beginning of a text.
+// Limits of a summary that is the beginning of a text.
 const (
 	maxSentences = 2
 	maxBeginning = 300 // maximum number of characters
@@ -194,8 +195,8 @@ func slug(s string) string {
 	}), "-")
 }
 
-// nameOf returns a name for a page without a kind: the last segment of its path, or "home" for the
-// root.
+// nameOf returns a name for a page without a kind: the last segment of its path, "home" for the
+// root, or "page" if the segment gives no name.
 func nameOf(p *millrace.Page) string {
 	u, err := url.Parse(p.URL)
 	if err != nil {

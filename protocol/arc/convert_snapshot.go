@@ -254,7 +254,7 @@ func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
 }
 
 // sensitive returns the words "personal" and "sensitive" if they occur in the context or ai_context
-// of any node, in order.
+// of any node, in alphabetical order.
 func (n node) sensitive() []string {
 	found := map[string]bool{}
 	n.contexts(found)

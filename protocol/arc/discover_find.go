@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// maxListURLs is the maximum number of list URLs that are tried from robots.txt, and from the home
-// page.
+// maxListURLs is the maximum number of list URLs that are tried from robots.txt and from the home
+// page, for each of the two.
 const maxListURLs = 4
 
 // discover tries the stored location of the list, then the possible locations, until one has a
@@ -61,10 +61,10 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 }
 
 // listURLs yields the URLs at which the list may be, in this order: those in robots.txt (E.5),
-// those on the home page (E.3.2), both well-known URLs (E.5), the URL of the YAML form, and the
-// same URLs below the folder of the endpoint. It is lazy, because some of them need a request. A
-// list to which the site refers may be on another host, but its pages may not. An error means that
-// robots.txt or the home page could not be read.
+// those on the home page (E.3.2), the two locations of E.5, the URL of the YAML form, and the list
+// and its YAML form in the folder of the endpoint. It is lazy, because finding some of them takes a
+// request. A list to which the site refers may be on another host, but its pages may not. An error
+// means that robots.txt or the home page could not be read.
 func (r *run) listURLs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		named, err := r.robotsURLs(ctx)

@@ -7,9 +7,9 @@
 //
 //   - /arc-sitemap.json is the list; /.well-known/arc-sitemap.json is the same
 //     document under another name (E.5), /arc-sitemap.yaml its YAML form (E.3.3).
-//   - /arc-sitemap-deltas/YYYY-MM-DD.json has the pages that changed last on that
-//     day, in UTC (E.8). A page that changed on several days is only in the delta
-//     of the last one. A reader of all newer days misses nothing.
+//   - /arc-sitemap-deltas/YYYY-MM-DD.json has the pages whose last change was on that day, in UTC
+//     (E.8). A page that changed on several days is only in the delta of the last one. A reader
+//     that reads all newer deltas misses nothing.
 //   - /.well-known/arc-policy.json is the policy (E.6), if the owner has set one.
 //
 // # Carried fields
@@ -51,7 +51,7 @@
 //   - A day with more than 50,000 changes has no delta: the list is shorter. A day
 //     also has none if it is more than 30 days before the newest change, or before
 //     the first entry of the log, such as after a store was created again.
-//   - A site with more than 20,000 pages has no YAML form, since YAML readers hold
-//     the whole file in memory. This reader accepts at most 2 MiB of YAML.
+//   - This reader accepts at most 2 MiB of YAML, since a YAML parser holds the whole file in
+//     memory.
 //   - A snapshot over 1 MiB is replaced by one derived from the page.
 package arc

@@ -24,7 +24,8 @@ const (
 	majorVersion   = "2"
 	checksumPrefix = "sha256:" // E.4
 
-	// maxSnapshot is the maximum size of a published snapshot in bytes. Larger ones are omitted.
+	// maxSnapshot is the maximum size of a published snapshot in bytes. A larger one is replaced by
+	// a snapshot derived from the page.
 	maxSnapshot = 1 << 20
 	// maxEntry is the maximum size of a page's entry that is read, in bytes.
 	maxEntry = 4 << 20
@@ -39,7 +40,7 @@ type entry struct {
 	Indexable bool   // ai_indexable
 	Summary   string // ai_summary, in one line
 	Tags      []string
-	Checksum  string          // ai_checksum; ours is "sha256:" and 64 hexadecimal digits
+	Checksum  string          // ai_checksum; the publisher writes "sha256:" and 64 hexadecimal digits
 	Snapshot  json.RawMessage // ai_snapshot: an object in canonical form
 	Priority  *float64        // crawl_priority, from 0 to 1
 	Auth      *bool           // auth_required, or nil if absent
@@ -91,8 +92,8 @@ func appendStrings(dst []byte, list []string) []byte {
 
 // decodeEntry decodes one page of a list by the schema of E.9, including its formats. nulls lists
 // the null members, which are treated as absent. After an error, e contains the members before it,
-// starting with the URL; e is nil if raw is not an object. The Position of the error is the pointer
-// of the member inside the entry.
+// starting with the URL; e is nil if raw is not an object. The Position of the error is the JSON
+// pointer to the member within the entry.
 //
 // The error is a [*millrace.FormatError] without the URL, or ErrTooLarge.
 func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
@@ -149,7 +150,7 @@ func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 
 func entryLimits() *jsonio.Limits { return &jsonio.Limits{Size: maxEntry, Depth: maxDepth + 4} }
 
-// take decodes a value of one type.
+// take decodes a value. If it has another type, the error says what was wanted.
 func take(v jsonio.Raw, into any, want string) error {
 	if err := jsonio.Unmarshal(v, entryLimits(), into); err != nil {
 		return fmt.Errorf("got %s, want %s", kit.Short(string(v)), want)
@@ -243,7 +244,8 @@ func invalid(position, section, reason string) error {
 	return &millrace.FormatError{Protocol: Name, Position: position, Section: section, Reason: reason}
 }
 
-// formatError sets the URL and section of an error of the JSON reader.
+// formatError sets the protocol and the URL of a [*millrace.FormatError], and its section if it has
+// none. It returns other errors unchanged.
 func formatError(err error, url, section string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.Protocol, f.URL = Name, url

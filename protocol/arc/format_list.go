@@ -24,7 +24,7 @@ type head struct {
 	Rate      string // crawl_rate, such as "1/s"
 	Contact   string // ai-crawl-contact
 
-	Nulls []string // optional members of a received list that were null
+	Nulls []string // optional members of a received list that were null or of the wrong type
 }
 
 // append appends the head as JSON, up to the first page.
@@ -181,7 +181,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 		case v == nil:
 			continue
 		case v.Kind() != '"' && !m.required:
-			h.Nulls = append(h.Nulls, m.name) // an empty value counts as absent
+			h.Nulls = append(h.Nulls, m.name) // a value that is not a string counts as absent
 			continue
 		}
 		var err error
@@ -204,7 +204,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 }
 
 // parseRate parses a rate (E.7), such as "1/s" or "30/min". It returns the minimum time between two
-// requests, or false if the rate is invalid.
+// requests, or false if the rate is invalid or below one request a year.
 func parseRate(s string) (time.Duration, bool) {
 	n, ok := policy.ReadARCRate(s)
 	if gap := float64(time.Second) / n; ok && gap <= float64(365*24*time.Hour) {

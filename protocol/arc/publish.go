@@ -21,8 +21,8 @@ type PublisherOptions struct {
 	// Priorities maps paths under the base to crawl priorities from 0 to 1. A path includes
 	// everything below it, and the longest match applies. If nil, no priorities are published.
 	Priorities map[string]float64
-	// Listed contains URLs or paths of hidden pages that are listed as not to be indexed, with URL
-	// and flags only. Other hidden pages are never listed.
+	// Listed contains URLs or paths of hidden pages that are nevertheless listed, as not to be
+	// indexed, with only their URL and flags. Other hidden pages are never listed.
 	Listed []string
 	// NoSitemapLine omits the list from the Sitemap lines of robots.txt, which then refer only to
 	// XML sitemaps.
@@ -34,7 +34,7 @@ type PublisherOptions struct {
 //	/arc-sitemap.json                      the list (E.3.1)
 //	/.well-known/arc-sitemap.json          the same (E.5)
 //	/arc-sitemap.yaml                      the list in YAML (E.3.3)
-//	/arc-sitemap-deltas/YYYY-MM-DD.json    pages that changed last on that day (E.8)
+//	/arc-sitemap-deltas/YYYY-MM-DD.json    pages whose last change was on that day (E.8)
 //	/.well-known/arc-policy.json           the policy (E.6), if there is one
 //
 // If all content of the protocol needs a key, the lists contain every snapshot. Otherwise only
@@ -53,8 +53,8 @@ type publisher struct {
 
 // NewPublisher returns the protocol's publisher. Nil options mean the zero value.
 //
-// Its policy is an object with the members revision, effective and updated; the URLs terms, payment
-// and contact; purposes, requirements, crawl_rate, requests_per_day and crawl_note;
+// The published policy is an object with the members revision, effective and updated; the URLs
+// terms, payment and contact; purposes, requirements, crawl_rate, requests_per_day and crawl_note;
 // retention_seconds, access and approved_consumers. Members that the owner has not set are omitted.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	p := &publisher{most: maxDelta, now: time.Now}

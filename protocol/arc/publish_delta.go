@@ -55,10 +55,10 @@ type counted struct {
 // maxCached is the maximum number of cached pages of all days.
 const maxCached = 200_000
 
-// daysOf returns the days that have deltas, in order, up to the day of the newest change. The first
-// of them is after the first entry of the log, because the log does not contain the earlier state
-// of the site: a client with an earlier state must read the list. most is the maximum number of
-// changes in a delta.
+// daysOf returns the days that have deltas, in order, up to the day of the newest change. None of
+// them is before the day of the log's first entry, because the log does not contain the earlier
+// state of the site: a client with an earlier state must read the list. most is the maximum number
+// of changes in a delta.
 func (h *dayChanges) daysOf(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
 	if site.Volatile || site.Time.IsZero() {
@@ -256,8 +256,8 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 	}
 }
 
-// quietDay returns the delta of a day on which no page last changed, up to today. For any other
-// path it returns nil. The deltas of other days are large documents.
+// quietDay returns the delta of a recent day, up to today, on which no page had its last change.
+// For any other path, it returns nil. The deltas of other days are large documents.
 func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	name, ok := strings.CutPrefix(path, pathDeltas)
 	at, err := time.Parse(time.DateOnly+".json", name)

@@ -79,11 +79,11 @@ func (p *publisher) large(path, contentType string, parts func(keyed bool) *mill
 	return d
 }
 
-// listedKey is the prefix of the keys of pages that are listed by URL only. They come after the
-// identities, in the order of the options.
+// listedKey is the prefix of the keys of pages that are listed by URL only. These keys sort after
+// the identities, in the order of [PublisherOptions].Listed.
 const listedKey = "~"
 
-// keyOfListed returns the key of the page at index i of the options.
+// keyOfListed returns the key of the page at index i of [PublisherOptions].Listed.
 func keyOfListed(i int, u string) string { return fmt.Sprintf("%s%06d %s", listedKey, i, u) }
 
 // keys returns the [millrace.Parts].Changed of the documents of a site.
@@ -150,8 +150,8 @@ func (p *publisher) entry(ctx context.Context, v millrace.View, t millrace.Tag, 
 	return p.setPriority(v.Site(), t.URL, dst), nil
 }
 
-// named returns the pages that are listed by URL only, with the index of the first option for each
-// URL.
+// named returns the pages that are listed by URL only, with the index in [PublisherOptions].Listed
+// where each URL first occurs.
 func (p *publisher) named(site millrace.Site) map[string]int {
 	named := make(map[string]int, len(p.own.Listed))
 	for i, path := range p.own.Listed {

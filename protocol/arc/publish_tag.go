@@ -15,7 +15,7 @@ const tagFormat = 1
 
 // Forms of a tag, distinguished by the first character.
 const (
-	tagPublic   = '{' // followed by the public entry
+	tagPublic   = '{' // first character of the public entry itself
 	tagWithheld = '+' // followed by the public entry without its snapshot; the keyed entry is built from the page
 	tagLarge    = '=' // the entry is built from the page
 )

@@ -38,14 +38,14 @@ func (f *listFile) close() {
 	}
 }
 
-// isOther reports whether an error means that the list is absent or the document is not a list. A
-// broken or unreachable list gives another error.
+// isOther reports whether an error means that the list is absent or forbidden, or the document is
+// not a list. A broken or unreachable list gives another error.
 func isOther(err error) bool {
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// load fetches the stored list. If no list is stored, or the document is no longer a list, load
-// discovers the list.
+// load fetches the list from the stored URL. If no URL is stored, or there is no longer a list at
+// the URL, load discovers the list.
 func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
 	err = r.discover(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
@@ -266,7 +266,7 @@ func at(err error, list string, i int) error {
 	return fmt.Errorf("%s: list %s: %w", Name, list, err)
 }
 
-// take yields one page.
+// take yields the change for one entry.
 func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error {
 	why, err := r.closed(ctx, f, e)
 	if err != nil {
@@ -279,8 +279,8 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	case why != nil:
 		return r.Send(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
-		// The version of the page includes this state, which the list does not contain. Page adds
-		// it.
+		// The version of the page also includes validators that the list does not contain, so the
+		// change has no version. Page combines both.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
 		return r.Send(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)

@@ -75,8 +75,8 @@ func (h pageState) encode() string {
 	return string(b)
 }
 
-// parsePageState parses a version. For any other version, such as that of a page with a snapshot,
-// it returns the zero value.
+// parsePageState parses the version of a page that was fetched from its own URL. For any other
+// version, such as that of a page with a snapshot, it returns the zero value.
 func parsePageState(version string) (h pageState) {
 	if json.Unmarshal([]byte(version), &h) != nil {
 		return pageState{}

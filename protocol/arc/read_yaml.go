@@ -87,7 +87,7 @@ func parseYAML(text string) (ast.Node, error) {
 // deep for the parser. It turns a version without quotes into a string.
 func checkTokens(tokens token.Tokens) error {
 	depth, dashes, line := 0, 0, 0
-	keys := map[int]int{} // names in the current maps, by column
+	keys := map[int]int{} // number of names in the current maps, by column
 	for i, t := range tokens {
 		if t.Position.Line != line {
 			dashes, line = 0, t.Position.Line
