@@ -27,22 +27,22 @@
 //     the server refuses it (404, 410 and others), it requires a login, robots.txt disallows it, or
 //     it redirects to another address. The checkpoint at the end deletes it. Package mirror first
 //     confirms deletions if a site loses a fifth of its pages at once.
-//   - A page that is temporarily unavailable is a SkipError. It is kept.
-//   - Addresses that robots.txt or a limit excludes are one SkipError per shape, with an example
-//     and their number. All pages that ask not to be indexed are one SkipError, and so are all
-//     redirects to other sites.
-//   - A complete checkpoint ends the stream, because the run has named everything that is stored.
-//     It is missing if the run fails.
+//   - A page that is temporarily unavailable is a SkipError. The stored page is kept.
+//   - Addresses that robots.txt or a limit excludes result in one SkipError per shape or robots.txt
+//     rule, with an example and their number. All pages with noindex result in one SkipError, and
+//     so do all redirects to other sites.
+//   - A complete checkpoint ends the stream, because the run has named every stored address that
+//     still exists. It is missing if the run fails.
 //
 // A later run needs one conditional request for each page and list. A 304 response does not contain
 // the links of a page. Therefore the cursor contains:
 //
 //   - the validators of the lists, because an unchanged list has no new addresses
-//   - up to 20,000 addresses that lost their page and broken links, for 60 days. The next run
-//     fetches each of them, because the site may have changed during the run. After that, every run
-//     of the first day fetches the lost pages; the other addresses are fetched once a week
-//   - the limits and the rules of robots.txt that excluded addresses. When they are relaxed, the
-//     next run fetches every page once without conditions
+//   - up to 20,000 lost pages and broken links, for 60 days. The next run fetches each of them,
+//     because the site may have changed during the run. After that, every run of the first day
+//     fetches the lost pages; later, and for broken links, the addresses are fetched once a week
+//   - the limits and the rules of robots.txt that excluded addresses. When a limit is raised or the
+//     rules change, the next run fetches every page once without conditions
 //
 // A page's HTMLSize is the size of the response body. A page keeps its HTMLSize if it is extracted
 // again without a request, or if its content is unchanged although its server sends no validators.
@@ -82,16 +82,16 @@
 // # Protection against wrong responses
 //
 // A page that resembles the response for an address that does not exist is a soft 404. The crawl
-// requests that response again when a page differs completely from the stored one. If a site
+// fetches a nonexistent address again when a page differs completely from the stored one. If a site
 // returns the same page with status 200 for every address, the crawl changes nothing; if even the
 // root is this page, the run ends. If a site stops responding for a short time, the crawl waits.
 //
-// Pages are fetched in the order of their modification times in sitemaps and feeds. If neither the
-// page nor Last-Modified has a time, this time is stored as a hint; the newest time of all lists
-// counts. A page that has not changed keeps its hint.
+// Stored pages that sitemaps or feeds report as newer are fetched first. If neither the page nor
+// Last-Modified has a time, the newest modification time in these lists is stored as a hint. A page
+// that has not changed keeps its hint.
 //
 // Addresses of one shape have the same first path segment, depth and parameters. Each shape has a
-// budget, which pages with new text or links renew. An endless calendar or the facets of a shop
+// budget, which pages with new text or links increase. An endless calendar or the facets of a shop
 // exhaust the budget, but a forum does not. Addresses in sitemaps need no budget. The crawl skips
 // addresses whose path repeats itself, and addresses with more than 8 parameters or 2,048 bytes.
 //

@@ -140,7 +140,7 @@ func (r *run) finish() error {
 	return r.emit(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: next.encode(), Complete: true}})
 }
 
-// report yields a SkipError that does not count as a problem with a page.
+// report yields a SkipError, but does not record it as the last error of the run.
 func (r *run) report(u string, why error) error {
 	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why})
 }

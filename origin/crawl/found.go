@@ -117,8 +117,9 @@ func (r *run) refuse(t task, k uint64, kind string, why error) error {
 	return nil
 }
 
-// countRefusal counts an address of a kind. Each part of a kind is a separate group until
-// maxRefusals groups exist. At the end, the run reports each group once, with its first address.
+// countRefusal counts an excluded address. Each part of a kind is a separate group; once
+// maxRefusals groups exist, all new parts of a kind share one group. At the end, the run reports
+// each group once, with its first address.
 func (r *run) countRefusal(t task, kind, part string, why error) {
 	all := kind
 	kind += "\x00" + part

@@ -29,7 +29,7 @@ func (l limits) relaxed(by limits) bool {
 	return l.Pages > 0 && by.Pages > l.Pages || l.Depth > 0 && by.Depth > l.Depth || l.Robots != "" && by.Robots != l.Robots
 }
 
-// with returns the stricter of each pair of limits.
+// with returns the stricter of each pair of numbers, and the robots.txt rules of m if m has any.
 func (l limits) with(m limits) limits {
 	if l.Pages == 0 || m.Pages > 0 && m.Pages < l.Pages {
 		l.Pages = m.Pages

@@ -258,7 +258,7 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 // number returns the number of the list in the flags of an entry. The first number is 1.
 func (l *list) number() uint8 { return uint8(1 + key(l.URL)%(byMask>>byShift)) }
 
-// withdrawn marks the addresses that are missing from a changed sitemap as due.
+// withdrawn marks as due the addresses that a changed sitemap no longer contains.
 func (r *run) withdrawn() {
 	var changed [byMask>>byShift + 1]bool
 	any := false
@@ -272,7 +272,7 @@ func (r *run) withdrawn() {
 	}
 }
 
-// lost marks the list of an address that was not fetched.
+// lost marks the list that contains an address as dirty, because the address was not fetched.
 func (r *run) lost(t *task) {
 	if t.list > 0 && t.list <= len(r.lists) {
 		r.lists[t.list-1].dirty = true

@@ -62,8 +62,8 @@ func (r *run) relinked(k uint64) {
 	}
 }
 
-// queueLost queues the lost addresses that are due. The sink is notified of them only if they have
-// a page.
+// queueLost queues the lost addresses that are due, and all lost pages if all is set. The sink
+// receives these addresses only if they have a page again.
 func (r *run) queueLost(all bool) error {
 	now := r.now()
 	for _, k := range r.lostKeys() {

@@ -15,7 +15,7 @@ const (
 )
 
 // shouldRetry reports whether to send a request again. If the request was not sent because the host
-// must rest, shouldRetry first waits for the end of the rest. It does so at most maxPauses times
+// is paused, shouldRetry first waits for the end of the pause. It does so at most maxPauses times
 // per run.
 func (r *run) shouldRetry(ctx context.Context, err error) bool {
 	rest, ok := errors.AsType[*fetch.PauseError](err)
@@ -39,7 +39,7 @@ func (r *run) shouldRetry(ctx context.Context, err error) bool {
 	}
 }
 
-// postponed stores a result if its request was not sent because the host must rest. It reports
+// postponed stores a result if its request was not sent because the host is paused. It reports
 // whether it has stored the result.
 func (r *run) postponed(res *result) bool {
 	if _, ok := errors.AsType[*fetch.PauseError](res.err); !ok || r.pauses >= maxPauses {

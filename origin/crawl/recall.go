@@ -76,7 +76,7 @@ func (r *run) countHint(t *task, same bool) {
 	}
 }
 
-// maxWrong is the number of wrong hints from which countHint compares the counts.
+// maxWrong is the number of wrong hints at which countHint starts to compare the counts.
 const maxWrong = 20
 
 // taskOf returns the task for a stored ref.

@@ -19,7 +19,7 @@ type extractionRules struct {
 	by    string // text that identifies the rules in the versions of pages
 }
 
-// setRules sets the rules of the extraction, or nil.
+// setRules sets the rules of the extraction, which may be nil.
 func (c *Crawl) setRules(rules *extract.Rules) {
 	by := strconv.Itoa(c.extractor)
 	if f := rules.Fingerprint(); f != "" {
@@ -34,7 +34,8 @@ func (r *result) change() millrace.Change {
 }
 
 // storedRefs calls each with the stored refs, approximately in their order. If a page was extracted
-// with other rules, storedRefs extracts it again if possible. In all other cases, made is nil.
+// with other rules, storedRefs extracts it again if possible, and passes the result as made.
+// Otherwise, made is nil.
 func (c *Crawl) storedRefs(ctx context.Context, rules *extractionRules, each func(t *task, made *result) error) error {
 	// Batches keep all processors busy, but hold few pages in memory.
 	some := make([]task, 0, min(c.o.Concurrency, 2*runtime.GOMAXPROCS(0)))

@@ -68,10 +68,11 @@ func (r *run) same(res *result, to string, target uint64) error {
 	return r.takeAlias(res, to, target, leads)
 }
 
-// addressOf returns the address of a page, and the key of the page at that address. It accepts a
-// canonical link if the linked page exists and about half of the text is equal. Therefore no page
-// is lost if a template names the home page as canonical on every page. The default document of a
-// directory is the same page as the directory, if something links to the directory.
+// addressOf determines whether a page is a duplicate. If so, to is the address of the other page,
+// and target is the key of that address. It accepts a canonical link if the linked page exists and
+// about half of the text is equal. Therefore no page is lost if a template names the home page as
+// canonical on every page. The default document of a directory is compared with the page of the
+// directory, if the address of the directory is known.
 func (r *run) addressOf(res *result, k uint64) (to string, target uint64, naming naming, err error) {
 	if res.canonical != "" {
 		if target, naming, err = r.compare(res, k, res.canonical); naming != own || err != nil {

@@ -34,8 +34,8 @@ type run struct {
 	hinted   []task
 	urgent   []task // addresses that waiting pages depend on
 	rest     rest
-	resting  []*result // results without a sent request, because the host must rest
-	again    []task    // tasks to repeat after the rest
+	resting  []*result // results of requests that were not sent, because the host is paused
+	again    []task    // tasks to repeat after the pause
 	pauses   int
 	giveUp   error // set if the site has stopped responding
 	flights  map[uint64]*flight
@@ -232,8 +232,9 @@ func (r *run) dispatch(ctx context.Context) error {
 	}
 }
 
-// pick returns the next task: first, addresses on which waiting pages depend; then addresses that
-// lists report as new; then found addresses; and finally the rest.
+// pick returns the next task: first, postponed addresses; then addresses on which waiting pages
+// depend; then stored pages that lists report as changed; then found addresses; and finally the
+// other stored addresses.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {
 		return task{}, false, nil //nolint:nilerr // the fetches in progress determine what follows

@@ -10,8 +10,8 @@ import (
 
 // reading contains hashes of a page's text.
 type reading struct {
-	// sketch estimates the similarity of two texts that are no longer available. It is a one
-	// permutation MinHash: pairs of adjacent words are hashed into eight buckets, and sketch
+	// sketch estimates the similarity of two texts that are no longer available. It is a
+	// one-permutation MinHash: pairs of adjacent words are hashed into eight buckets, and sketch
 	// contains one byte of the smallest hash in each bucket. The fraction of equal buckets
 	// estimates the fraction of common pairs. A text without pairs has the sketch 0.
 	sketch uint64

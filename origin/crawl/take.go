@@ -248,7 +248,8 @@ func (e shortStatus) Error() string {
 func (e shortStatus) Unwrap() error { return e.StatusError }
 
 // probe fetches a nonexistent address, to detect a site that responds to such an address with
-// status 200.
+// status 200. It uses the result in the cursor if that is less than a week old and from the same
+// rules.
 func (r *run) probe(ctx context.Context) error {
 	const again = 7 * 24 * time.Hour
 	s := r.since.Soft

@@ -17,17 +17,17 @@ type traps struct {
 
 // group contains the counts for one shape.
 type group struct {
-	fruit, waste int32
+	fruit, waste int32 // numbers of pages with and without new content
 	kinds        int32 // number of parameter sets, if the group is for a path with any parameters
 	// seen contains the lines of the previous pages, as a Bloom filter with one hash function. It
 	// is created after fewPages pages. It is cleared when it is half full, because it only needs to
 	// detect lines that are repeated often.
 	seen []uint64
-	set  int
+	set  int // number of bits set in seen
 }
 
 const (
-	maxGroups  = 10_000 // maximum number of groups; all further shapes share one group
+	maxGroups  = 10_000 // maximum number of groups; all further shapes of one depth share a group
 	shapeWaste = 200    // maximum number of pages of one shape without new content
 	pathWaste  = 1000   // maximum number of pages of one path, with any parameters, without new content
 	fewPages   = 30     // number of pages in a group before texts are compared

@@ -21,7 +21,7 @@ const (
 type scope struct {
 	base   string // canonical, ends with "/"
 	origin string // origin of base, without a final "/"
-	other  string // the same host with the other scheme (http or https). If empty, it is not the same site.
+	other  string // the same host with the other scheme (http or https). If empty, no URL with the other scheme belongs to the site.
 }
 
 // newScope returns the scope of the folder that contains root.
@@ -194,8 +194,8 @@ var endings = func() map[string]bool {
 	return m
 }()
 
-// isResource reports whether a path has the extension of a file that is not a page. Wikis have
-// pages that are named after files, or after things such as Node.js.
+// isResource reports whether a path has the extension of a file that is not a page. It returns
+// false for pages of wikis, which may be named after files, or after things such as Node.js.
 func isResource(p string) bool {
 	ext := path.Ext(p)
 	if len(ext) < 3 || len(ext) > 8 || !endings[strings.ToLower(ext[1:])] {

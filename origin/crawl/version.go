@@ -13,14 +13,14 @@ import (
 // same response may result in another page or another identity.
 const format = 1
 
-// Kinds of names; the first byte of a version.
+// Kinds of versions. The kind is the first byte of the text form.
 const (
 	isPage    = 'p' // a page
 	isAlias   = 'm' // an alias: a redirect, a duplicate, or an address that is not HTML
 	isPending = 'q' // found, but not fetched yet
 )
 
-// version is the state of a name, which the sink stores. Its text form is
+// version is the state of an address, which the sink stores. Its text form is
 //
 //	p1.by.depth.flags.sketch.modified.claim.revision etag
 //	m1.by.day.target.flags
@@ -30,16 +30,16 @@ const (
 // and their fingerprint follow. Numbers are in base 36. The ETag is unchanged.
 type version struct {
 	kind byte
-	// stale reports whether the page would be different today. If it is set, only kind, depth and
-	// nothingNew are valid.
+	// stale reports whether extracting the page today may give a different result. If it is set,
+	// only kind, depth, nothingNew and old are valid.
 	stale bool
 	old   *version // stored version of a page that is stale only because by differs
-	by    string   // extractor and rules; ignored if the name has no page
+	by    string   // extractor and rules; ignored if the address has no page
 
 	depth      int    // number of links from the root or a list
-	listed     bool   // a list contains the name
+	listed     bool   // a list contains the address
 	nothingNew bool   // the page had no new text or links; see traps
-	sketch     uint64 // see sketch
+	sketch     uint64 // see reading
 	// revision is the start of the page's Revision. If the server sends validators, it is a hash of
 	// the text, and only measures how often the page changes. If it is "", the page must be fetched
 	// without conditions, because a decision about the page was temporary.
@@ -143,9 +143,9 @@ func parseVersion(s, by string) version {
 	return v
 }
 
-// conditions makes a request conditional if the stored version is current. For a stale page, it
-// sends a validator only if the page was extracted again, because the sink then has the new page or
-// will receive it.
+// conditions makes a request conditional if the stored version is current. It reports whether the
+// request is conditional. For a stale page, it sends a validator only if the page was extracted
+// again, because the sink then has the new page or will receive it.
 func (v *version) conditions(h http.Header, remade bool) bool {
 	if remade && v.old != nil {
 		v = v.old
@@ -213,7 +213,7 @@ func lastModified(h http.Header) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// aliasVersion returns an alias for u with a version. The alias belongs to another page or to none.
+// aliasVersion returns an alias for u, with a version: a page that contains only these.
 func aliasVersion(u string, v *version) *millrace.Page {
 	return &millrace.Page{URL: u, Version: v.String()}
 }

@@ -23,7 +23,7 @@ const (
 	unchanged outcome = iota // 304: the stored page is current
 	page                     // the response is an HTML page
 	moved                    // the response is a redirect
-	notPage                  // not a page: another media type, or on another site
+	notPage                  // not a page: not HTML
 	empty                    // not a page, and reported: without content, or too large
 	absent                   // missing or not allowed
 	failed                   // unavailable, because of the site or the network
