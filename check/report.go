@@ -24,7 +24,7 @@ type Result struct {
 	Label         string `json:"label"`             // name of the protocol for people
 	Found         bool   `json:"found"`             // whether the site has the protocol
 	Version       string `json:"version,omitempty"` // version of the protocol on the site, if the rules do not cover it
-	Score         *int   `json:"score,omitempty"`   // percentage of the checked rules that have no violation; nil unless the suite is Scored
+	Score         *int   `json:"score,omitempty"`   // percentage of the checked rules that have no violation; absent unless the suite is a profile
 	Must          Count  `json:"must"`              // MUST rules
 	Should        Count  `json:"should"`            // SHOULD rules
 	NotApplicable int    `json:"not_applicable"`    // rules that apply to nothing on the site

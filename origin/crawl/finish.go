@@ -30,7 +30,7 @@ func (r *run) visitRoot(ctx context.Context) error {
 		t.state = pending
 	}
 	if !r.allowed(root) {
-		return fmt.Errorf("%w; crawl a folder of the site that it allows", r.disallowed(root))
+		return fmt.Errorf("%w; crawl a folder of the site that robots.txt allows", r.disallowed(root))
 	}
 	if err := r.start(t); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (r *run) count(res *result) {
 		return
 	}
 	if r.consecutive++; r.consecutive == maxFailures {
-		r.giveUp = millrace.Coded("too-many-failures", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run it again to continue", r.consecutive, res.err))
+		r.giveUp = millrace.Coded("too-many-failures", fmt.Errorf("gave up after %d unavailable pages in a row; last error: %w; run the crawl again to continue", r.consecutive, res.err))
 	}
 }
 

@@ -101,7 +101,7 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	if p.Resp.Status == http.StatusUnauthorized {
-		fail(p.MURL, "a listed M-URL that answers "+p.Resp.StatusText(), "a public M-URL, or no item for it")
+		fail(p.MURL, "a listed M-URL that responds with "+p.Resp.StatusText(), "a public M-URL, or no item for it")
 	}
 	return true
 }

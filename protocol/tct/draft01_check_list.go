@@ -13,7 +13,7 @@ import (
 func checkIndexLink(_ context.Context, s *siteContext, fail check.Fail) error {
 	switch {
 	case s.Home.Status < 200 || s.Home.Status > 299:
-		return fmt.Errorf("the root answers %s: %w", s.Home.StatusText(), check.ErrNotApplicable)
+		return fmt.Errorf("the root responds with %s: %w", s.Home.StatusText(), check.ErrNotApplicable)
 	case len(indexLinks(s)) == 0:
 		want := `Link: <` + s.d.List + `.json>; rel="index"; type="application/json"`
 		if len(s.Lists) > 0 {

@@ -119,7 +119,7 @@ func checkAccess(ctx context.Context, s *siteContext, p *seenPage, fail check.Fa
 		return false, err
 	}
 	if page.Status == http.StatusUnauthorized && p.Resp.Status == http.StatusOK {
-		fail(p.MURL, "200, although "+p.CURL+" answers "+page.StatusText(), page.StatusText())
+		fail(p.MURL, "200, although "+p.CURL+" responds with "+page.StatusText(), page.StatusText())
 	}
 	return true, nil
 }
