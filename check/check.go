@@ -43,7 +43,7 @@ type Fail func(url, got, want string)
 // whether the site has the protocol comes first.
 type Suite struct {
 	Name  string // name of the protocol, such as "tct-01"
-	Label string // name of the protocol for people, such as "TCT 01"; if empty, Name
+	Label string // display name of the protocol, such as "TCT 01"; if empty, Name
 	// Scored adds a score to the result: the percentage of the checked rules that have no
 	// violation.
 	Scored bool

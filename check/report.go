@@ -21,7 +21,7 @@ type Report struct {
 
 // Result counts the rules of one protocol. Each rule counts once, however many violations it has.
 type Result struct {
-	Label         string `json:"label"`             // name of the protocol for people
+	Label         string `json:"label"`             // display name of the protocol
 	Found         bool   `json:"found"`             // whether the site has the protocol
 	Version       string `json:"version,omitempty"` // version of the protocol on the site, if the rules do not cover it
 	Score         *int   `json:"score,omitempty"`   // percentage of the checked rules that have no violation; absent unless the suite is a profile

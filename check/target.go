@@ -29,12 +29,12 @@ type Target struct {
 	keyed     bool
 	elsewhere func(url string) bool
 	maxBody   int64
-	sent      int // requests, redirects included
+	sent      int // number of requests sent, redirects included
 	limit     int // maximum number of requests
 
 	answers     map[string]answer
 	memo        map[string]any
-	bodies      map[[sha256.Size]byte][]byte // each different body once
+	bodies      map[[sha256.Size]byte][]byte // each distinct body once, by its hash
 	memoryBytes int64                        // bytes in bodies
 	over        error                        // error of the first limit that was reached
 }

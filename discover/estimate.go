@@ -226,7 +226,7 @@ func spread(list []string) []string {
 	return out
 }
 
-// urlSample collects an evenly spread sample of the URLs of a list of any length.
+// urlSample collects an evenly spread sample of URLs from a list of any length.
 type urlSample struct {
 	urls   []string
 	stride int

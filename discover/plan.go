@@ -60,10 +60,9 @@ const (
 	lostCharge = 10
 	// textCharge is the charge for a page without structure, in HTML pages.
 	textCharge = 0.25
-	// The minimum number of pages of a way, as a fraction of the number of pages of another way.
+	// The minimum number of pages that a way must have, as a fraction of the pages of another way.
 	// Pages below the minimum count as lost. minExact is for exact counts, minEstimated for
-	// estimates, and minWeb for sitemaps, which also list archive pages that no protocol
-	// publishes.
+	// estimates, and minWeb for sitemaps, which also list archive pages that no protocol publishes.
 	minExact, minEstimated, minWeb = 0.95, 0.75, 0.5
 )
 

@@ -93,7 +93,7 @@ type Observed struct {
 // Way is one way to read a site.
 type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
-	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
+	Label    string `json:"label,omitempty"` // display name of the protocol; if empty, Protocol
 	// Offer is nil if the way provides no pages; Reason says why.
 	Offer   *protocol.Offer `json:"offer,omitempty"`
 	Allowed bool            `json:"allowed"`          // robots.txt and the policies allow the purpose
@@ -106,7 +106,7 @@ type Way struct {
 	SendsChanges bool `json:"sends_changes,omitempty"`
 }
 
-// label returns the name of a way for people.
+// label returns the display name of a way.
 func (s *SiteReport) label(name string) string {
 	if w := s.Way(name); w != nil {
 		return cmp.Or(w.Label, name)

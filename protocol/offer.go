@@ -32,7 +32,7 @@ type Offer struct {
 // Cost is the number of requests and bytes that reading a site takes.
 type Cost struct {
 	Requests int64 `json:"requests"` // number of requests
-	Bytes    int64 `json:"bytes"`    // bytes of bodies as transferred
+	Bytes    int64 `json:"bytes"`    // number of body bytes as transferred
 }
 
 // Add returns c plus n times d.

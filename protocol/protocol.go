@@ -178,7 +178,7 @@ type Terms struct {
 // MemberNames contains the names that the documents of a protocol use for the parts of a policy.
 type MemberNames struct {
 	Purposes          map[millrace.Purpose]string
-	PerSecond, PerDay string // rate limits
+	PerSecond, PerDay string // names of the rate limits
 }
 
 // PolicyReader is an optional interface of a reader whose protocol defines a usage policy document.

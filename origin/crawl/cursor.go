@@ -13,7 +13,7 @@ type cursor struct {
 	Newest   int64  `json:"newest,omitempty"` // newest modification time in a list, in seconds since 1970
 	At       string `json:"at,omitempty"`     // last address that was processed before a limit ended the run
 	Home     string `json:"home,omitempty"`   // canonical URL of the root, if it is on another host
-	Soft     *soft  `json:"soft,omitempty"`   // nil = not known yet
+	Soft     *soft  `json:"soft,omitempty"`   // response for an address that does not exist; nil if unknown
 	Lists    []list `json:"lists,omitempty"`
 	Limits   limits `json:"limits,omitzero"` // limits that excluded addresses
 	Pass     *pass  `json:"pass,omitempty"`

@@ -18,8 +18,8 @@ import (
 
 // Limits of a feed.
 const (
-	maxFeed      = 10 << 20 // bytes
-	maxFeedDepth = 100      // nesting depth of elements
+	maxFeed      = 10 << 20 // maximum size in bytes
+	maxFeedDepth = 100      // maximum nesting depth of elements
 	maxItems     = 10_000
 )
 

@@ -6,9 +6,9 @@ import "github.com/millrace/millrace"
 // addresses result in a 304, which contains no links. Therefore, when a limit is relaxed, the next
 // run fetches all pages once without conditions.
 type limits struct {
-	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages; 0 = no address was excluded
-	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth; 0 = no address was excluded
-	Robots string `json:"robots,omitempty"` // [fetch.Robots.Fingerprint]; "" = robots.txt excluded no address
+	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages, or 0 if it excluded no address
+	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth, or 0 if it excluded no address
+	Robots string `json:"robots,omitempty"` // [fetch.Robots.Fingerprint], or "" if robots.txt excluded no address
 }
 
 // Special values of limits.Robots.

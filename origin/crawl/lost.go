@@ -10,8 +10,8 @@ import (
 // loss is an address without a page at its last fetch. The cursor stores the address, because
 // requests for the pages that link to it result in a 304, which does not name the address again.
 type loss struct {
-	URL   string `json:"u"`           // relative to the base
-	When  int64  `json:"t"`           // time of the loss, seconds since 1970
+	URL   string `json:"u"`           // the address, relative to the base
+	When  int64  `json:"t"`           // time of the loss, in seconds since 1970
 	Asked int64  `json:"a,omitempty"` // time of the last fetch after the loss, in seconds since 1970; 0 = the next run fetches the address
 	Had   bool   `json:"p,omitempty"` // the address had a page; false = a broken link
 	Depth int    `json:"d,omitempty"`
@@ -21,7 +21,7 @@ const (
 	maxLosses    = 20_000
 	maxLossBytes = 2 << 20 // maximum total length of the addresses in bytes
 	lossAge      = 60 * 24 * time.Hour
-	lossFresh    = 24 * time.Hour     // for this time, every run fetches a lost page
+	lossFresh    = 24 * time.Hour     // time after a loss in which every run fetches the lost page
 	lossAgain    = 7 * 24 * time.Hour // interval for other addresses; up to a day is subtracted to spread the requests
 )
 

@@ -10,7 +10,7 @@ import (
 
 // Limits on waiting for a site that has stopped responding, such as a site that is restarting.
 const (
-	maxPauses = 2 // per run
+	maxPauses = 2 // maximum number of pauses per run
 	maxPause  = time.Minute
 )
 

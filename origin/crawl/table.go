@@ -15,7 +15,7 @@ const (
 	hasPage       // the address has a page
 	aliased       // the address is an alias
 	gone          // the page is missing or not allowed
-	claimed       // the address is the canonical address, on another site, of a page
+	claimed       // the canonical address of a page, on another site
 	refused       // excluded by robots.txt or a limit
 )
 

@@ -19,7 +19,7 @@ const (
 
 // scope is the extent of a site: all URLs in the folder of its root.
 type scope struct {
-	base   string // canonical, ends with "/"
+	base   string // canonical URL of the root's folder, ending with "/"
 	origin string // origin of base, without a final "/"
 	other  string // the same host with the other scheme (http or https). If empty, no URL with the other scheme belongs to the site.
 }

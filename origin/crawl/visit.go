@@ -23,8 +23,8 @@ const (
 	unchanged outcome = iota // 304: the stored page is current
 	page                     // the response is an HTML page
 	moved                    // the response is a redirect
-	notPage                  // not a page: not HTML
-	empty                    // not a page, and reported: without content, or too large
+	notPage                  // the response is not HTML
+	empty                    // not a page, which is reported: the HTML has no content or is too large
 	absent                   // missing or not allowed
 	failed                   // unavailable, because of the site or the network
 )

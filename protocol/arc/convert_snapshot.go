@@ -14,7 +14,7 @@ import (
 
 // facts contains the values that an entry takes from its snapshot.
 type facts struct {
-	Summary   string   // summary of the root
+	Summary   string   // summary of the snapshot's root node
 	sensitive []string // "personal" and "sensitive", each if a node is marked with it
 }
 

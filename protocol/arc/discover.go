@@ -9,11 +9,11 @@ import (
 
 // Paths of documents below the endpoint base.
 const (
-	pathList      = "/arc-sitemap.json"             // E.5
-	pathWellKnown = "/.well-known/arc-sitemap.json" // E.5
-	pathYAML      = "/arc-sitemap.yaml"             // E.3.3
-	pathDeltas    = "/arc-sitemap-deltas/"          // E.8
-	pathPolicy    = "/.well-known/arc-policy.json"  // E.6
+	pathList      = "/arc-sitemap.json"             // section E.5
+	pathWellKnown = "/.well-known/arc-sitemap.json" // section E.5
+	pathYAML      = "/arc-sitemap.yaml"             // section E.3.3
+	pathDeltas    = "/arc-sitemap-deltas/"          // section E.8
+	pathPolicy    = "/.well-known/arc-policy.json"  // section E.6
 )
 
 // Advertise announces the list in robots.txt (E.5), unless the owner disables this, and in JSON-LD

@@ -46,7 +46,7 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 			return fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
 		}
 		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
-			closed = cmp.Or(closed, err) // there may be a list
+			closed = cmp.Or(closed, err) // a list may exist
 		}
 		if errors.Is(err, errNoList) {
 			other = cmp.Or(other, err)

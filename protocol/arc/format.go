@@ -22,7 +22,7 @@ const (
 
 	version        = "2.1" // arc_sitemap_version (E.3.1, E.9)
 	majorVersion   = "2"
-	checksumPrefix = "sha256:" // E.4
+	checksumPrefix = "sha256:" // section E.4
 
 	// maxSnapshot is the maximum size of a published snapshot in bytes. A larger one is replaced by
 	// a snapshot derived from the page.
@@ -36,7 +36,7 @@ const (
 // entry is the entry of one page in a list (E.4). "" and nil mean that the member is absent.
 type entry struct {
 	URL       string // canonical URL of the page
-	Lastmod   string // RFC 3339
+	Lastmod   string // lastmod, an RFC 3339 time
 	Indexable bool   // ai_indexable
 	Summary   string // ai_summary, in one line
 	Tags      []string

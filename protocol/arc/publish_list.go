@@ -107,7 +107,7 @@ func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Contex
 			var buf []byte
 			if !strings.HasPrefix(key, listedKey) {
 				for t, err := range v.Tags(ctx, Name, key) {
-					_, stricter := named[t.URL] // the entry with the URL only is stricter
+					_, stricter := named[t.URL] // the entry with only the URL is more restrictive
 					if err == nil && stricter {
 						continue
 					}

@@ -27,8 +27,8 @@ type ReaderOptions struct {
 	Deltas int64
 }
 
-// readHorizon is the maximum age in days of the last day read, and of the last full read of the
-// list, for which deltas are read instead of the list.
+// readHorizon is a maximum age in days. Deltas are read instead of the list only if the last day
+// read, and the last full read of the list, are not older.
 const readHorizon = 30
 
 // reader is the source of a site with an ARC sitemap. It is safe for concurrent use.

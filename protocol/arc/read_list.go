@@ -24,9 +24,9 @@ import (
 // listFile is a fetched list or delta.
 type listFile struct {
 	kit.Resource
-	max     int64        // maximum size in bytes
+	max     int64        // maximum size of the content in bytes
 	spool   *spool.Spool // content as JSON, or nil if unmodified
-	bytes   int64        // size in bytes
+	bytes   int64        // size of the decoded response in bytes
 	origins []string     // origins that its pages may have: the site's, and that of the list's URL after redirects
 	head    *head
 	names   kit.Names

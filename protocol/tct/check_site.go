@@ -219,7 +219,7 @@ func (s *siteContext) OnItems(f func(l *seenList, at int, it *seenItem)) error {
 	return check.Applied(some)
 }
 
-// samplePages fetches the M-URLs of a sample of the items of all lists.
+// samplePages takes a sample of the items of all lists, and fetches their M-URLs.
 func (s *siteContext) samplePages(ctx context.Context) {
 	var all []json.RawMessage
 	for _, l := range s.Lists {

@@ -17,8 +17,8 @@ const (
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Document returns the document of a page of a View of site. It returns nil if p is nil, if the URL
-// of p is invalid, and for archives and listings other than the home page.
+// Document returns the document of p, which is a page of a View of site. It returns nil if p is
+// nil, if the URL of p is invalid, and for archives and listings other than the home page.
 func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	if p == nil {
 		return nil

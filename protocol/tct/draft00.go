@@ -20,14 +20,14 @@ var draft00 = &draft{
 	Number:        "00",
 	Name:          name00,
 	Names:         docName00,
-	List:          "/llm-sitemap",                           // 6.1
-	PageLink:      millrace.Link{HTML: true, NoField: true}, // 3.1
+	List:          "/llm-sitemap",                           // section 6.1
+	PageLink:      millrace.Link{HTML: true, NoField: true}, // section 3.1
 	Public:        []string{policyName, manifestName},
-	PolicyPath:    policyName, // 7.3
+	PolicyPath:    policyName, // section 7.3
 	SiteDocuments: siteDocuments00,
 	MediaType:     contentType,
 	CacheControl:  cacheControl,
-	Vary:          "Accept, Accept-Encoding", // 5.4
+	Vary:          "Accept, Accept-Encoding", // section 5.4
 	Profile:       profileName,
 	Members: []member{
 		{"profile", profileMember, nil},
@@ -51,13 +51,13 @@ var draft00 = &draft{
 	ListTail:    listTail,
 	ListBreak:   "\n",
 	Holds:       func(d *document, _ []byte, hash string) bool { return isFingerprint(d.Content, hash) },
-	PlainHash:   true, // 8.2
+	PlainHash:   true, // section 8.2
 
 	OneList: true,
 
 	Handshake:       true,
 	VersionOptional: true,
-	HTMLFirst:       true, // 3.1
+	HTMLFirst:       true, // section 3.1
 	Own:             isOwn00,
 	TagMember:       "contentHash",
 	Rules:           rules00,

@@ -23,10 +23,10 @@ var draft01 = &draft{
 	Names:        docName01,
 	List:         "/llm-pages",
 	ListItems:    math.MaxInt,
-	PageLink:     millrace.Link{HTML: true}, // 1.4.2
+	PageLink:     millrace.Link{HTML: true}, // section 1.4.2
 	MediaType:    contentType,
 	CacheControl: cacheControl,
-	Vary:         "Accept-Encoding", // 1.7.2, G.1.1
+	Vary:         "Accept-Encoding", // sections 1.7.2 and G.1.1
 	Profile:      profileName,
 	Members: []member{ // in the order of RFC 8785
 		{"author", textMember, docAuthor},
@@ -42,7 +42,7 @@ var draft01 = &draft{
 		{"title", requiredMember, docTitle},
 	},
 	Items:       []string{"cUrl", "mUrl", "etag"},
-	Hash:        func(_ *document, body func() []byte) string { return hashPrefix + canon.SHA256Hex(body()) }, // 1.6.2
+	Hash:        func(_ *document, body func() []byte) string { return hashPrefix + canon.SHA256Hex(body()) }, // section 1.6.2
 	ListVersion: 1,
 	ListHead:    listHead,
 	ListTail:    listTail,

@@ -21,10 +21,10 @@ type document struct {
 
 	ContentType    string            // media type of Content. If empty, plain text.
 	Language       string            // BCP 47 language tag
-	Published      string            // RFC 3339, in UTC and whole seconds
-	Modified       string            // like Published
-	Description    string            // an extension of the drafts
-	Author         string            // an extension of the drafts
+	Published      string            // publication time (RFC 3339), in UTC and whole seconds
+	Modified       string            // modification time, in the same form
+	Description    string            // description of the page; an extension of the drafts
+	Author         string            // name of the author; an extension of the drafts
 	StructuredData []json.RawMessage // JSON-LD objects, each in RFC 8785 form
 }
 

@@ -24,11 +24,11 @@ var (
 type listItem struct {
 	CURL        string `json:"cUrl"`        // URL of the page
 	MURL        string `json:"mUrl"`        // URL of its document
-	Modified    date   `json:"modified"`    // draft-00
+	Modified    date   `json:"modified"`    // draft-00: modification time of the page
 	ContentHash string `json:"contentHash"` // draft-00: ETag of the document without quotes
 	ETag        string `json:"etag"`        // draft-01 and later: the same ETag
 
-	LastModified date `json:"lastModified"` // draft-03
+	LastModified date `json:"lastModified"` // draft-03: modification time of the page
 }
 
 // date is an RFC 3339 time. It is only a hint, so any value that is not a string becomes "".
