@@ -24,8 +24,9 @@ func (q *Request) Address() netip.Addr {
 	return q.address
 }
 
-// ClientAddress returns the client address of a request. It reads X-Forwarded-For from its end, up to the
-// last address written by a trusted proxy.
+// ClientAddress returns the client address of a request. If the connection comes from a trusted
+// proxy, it reads X-Forwarded-For from its end, up to the first address that is not a trusted
+// proxy.
 func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	from := ParseAddress(r.RemoteAddr)
 	if !trusts(proxies, from) {
@@ -52,8 +53,9 @@ func ClientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return from
 }
 
-// suspect logs once that a proxy may be missing in the list of trusted proxies. Behind such a
-// proxy, all clients have one address, so bots cannot be verified by address.
+// suspect logs once that a proxy may be missing from the list of trusted proxies: an untrusted
+// loopback or private address sent X-Forwarded-For. Behind such a proxy, all clients have one
+// address, so bots cannot be verified by address.
 func (q *Request) suspect() {
 	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
 		q.guard.log.Warn("ignored X-Forwarded-For from an untrusted address; if it is your proxy, add it to proxies", "address", q.address)
@@ -67,7 +69,8 @@ func trusts(proxies []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// ParseAddress parses an IP address with an optional port. It drops the zone.
+// ParseAddress parses an IP address with an optional port. It drops the zone. If s is invalid, the
+// result is the zero Addr.
 func ParseAddress(s string) netip.Addr {
 	// Check the form first, because the parser's errors are expensive to create.
 	if strings.Count(s, ":") == 1 || strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "]") {

@@ -13,25 +13,25 @@ import (
 
 // Agents checks the signatures of requests.
 type Agents interface {
-	// Verify returns the host whose keys signed a request, or "" if it is unsigned. It returns
-	// ErrUnavailable if the keys are temporarily unavailable. Any other error describes the fault
-	// of the signature.
+	// Verify returns the host whose keys signed a request, or "" if the request is unsigned. It
+	// returns ErrUnavailable if the keys are temporarily unavailable. Any other error says why the
+	// signature is invalid.
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
 // Identity describes the sender of a request.
 type Identity struct {
-	Bot            *bots.Bot // If nil, the request names no bot.
+	Bot            *bots.Bot // the bot that the user agent or the signature names, or nil
 	Agent          string    // the host whose keys signed the request, or ""
 	Identification bots.Identity
-	Why            string // reason why the signature is invalid. If empty, valid or absent.
+	Why            string // why the signature does not prove the sender; "" if it does or is absent
 }
 
 // maxWhy is the maximum length of Identity.Why.
 const maxWhy = 300
 
-// Verify returns the sender of the request. It verifies the signature only once, and may fetch the
-// keys for that.
+// Verify returns the sender of the request. It verifies the signature only once, and may fetch keys
+// to do so.
 func (q *Request) Verify() Identity {
 	if q.identified || q.guard.bots == nil {
 		return q.id
@@ -59,7 +59,8 @@ func (q *Request) locate() Identity {
 	return q.id
 }
 
-// signed verifies the signature, if any, and identifies the sender by it.
+// signed verifies the signature and identifies the sender by the host whose keys signed the
+// request.
 func (q *Request) signed() {
 	table := q.guard.bots
 	agent, err := q.guard.agents.Verify(q.r.Context(), q.r)

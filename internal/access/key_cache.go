@@ -21,7 +21,7 @@ import (
 type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
-	// clock returns the time of the store, which determines when keys expire.
+	// clock returns the store's time, which determines when keys expire.
 	clock func() time.Time
 	own   atomic.Pointer[store.Key] // see OwnKey; nil if none
 
@@ -36,7 +36,7 @@ type keyCache struct {
 
 const (
 	keysFor    = time.Second           // lifetime of the cached keys
-	keysNew    = 50 * time.Millisecond // lifetime if the requested key is unknown, because it may be new
+	keysNew    = 50 * time.Millisecond // their lifetime for a request with an unknown key, which may be new
 	keysShare  = 20                    // reads for unknown keys take at most 1/keysShare of the time
 	keysWait   = 5 * time.Second       // time limit of a read
 	keysFailed = 30                    // failed reads in a row after which all leases end
@@ -53,8 +53,8 @@ func newKeyCache(keys store.Keys) *keyCache {
 	return &keyCache{keys: keys, now: time.Now, clock: time.Now, leases: make(map[*lease]struct{})}
 }
 
-// bucket returns the index of the bucket of a hash. The time of a lookup reveals only this part of
-// the hash, and a client cannot choose the digits of a hash.
+// bucket returns the index of a hash in byHash. The duration of a lookup reveals only these 8 bytes
+// of the hash, which a client cannot choose.
 func bucket(h store.KeyHash) (n uint64) {
 	for _, b := range h[:8] {
 		n = n<<8 | uint64(b)
@@ -90,8 +90,8 @@ func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	return found
 }
 
-// refresh reads the store, unless the last read was less than ago before. The caller holds the
-// lock.
+// refresh reads the keys from the store. If the last read was less than ago before now, refresh
+// only returns the error of that read. The caller holds the lock.
 func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	now := k.now()
 	if since := now.Sub(k.read); !k.read.IsZero() && since >= 0 && since < ago {
@@ -114,7 +114,8 @@ func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	return nil
 }
 
-// lease returns a context that ends when a key is revoked or expires. Call done afterwards.
+// lease returns a context that ends when a key is revoked or expires, and a function that ends the
+// lease.
 func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Scope) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l := &lease{key.Hash, scope, cancel}
@@ -129,10 +130,11 @@ func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Sco
 	}
 }
 
-// ErrRevoked is the cause of a lease whose key is no longer valid.
+// ErrRevoked is the cancellation cause of a lease whose key is no longer valid.
 var ErrRevoked = fmt.Errorf("%w: the key is revoked or expired", millrace.ErrForbidden)
 
-// sweep ends the leases whose keys are no longer valid.
+// sweep ends the leases whose keys are no longer valid, and all leases after keysFailed failed
+// reads in a row.
 func (k *keyCache) sweep(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -190,7 +192,7 @@ func KeyError(text string) error {
 	return e
 }
 
-// errUnknown is the error for a key that may be a guess.
+// errUnknown is the error for an unknown key, which may be a guess.
 var errUnknown = KeyError("unknown key")
 
 // errGuarded is the error for content that needs a key, on a site that has no keys.
@@ -273,7 +275,7 @@ func HoldsKey(s string) bool {
 	if len(s) < len(store.KeyPrefix)+minKeyLength {
 		return false
 	}
-	for range 4 { // up to four levels of encoding
+	for range 4 { // plain, and up to three levels of encoding
 		for rest := s; ; {
 			_, after, ok := strings.Cut(rest, store.KeyPrefix)
 			if !ok {
@@ -317,7 +319,8 @@ func decode(s string) string {
 	return b.String()
 }
 
-// Redact removes keys from a path, for logging.
+// Redact returns a part of a URL for logging. If the part seems to contain a key, Redact returns a
+// placeholder.
 func Redact(part string) string {
 	if HoldsKey(part) {
 		return "/(a key)"
@@ -375,8 +378,8 @@ func (q *Request) HasKey() bool {
 	return token != "" || err != nil
 }
 
-// CheckContent returns an error if the request may not read the content of a protocol. guarded
-// reports that the content needs a key.
+// CheckContent counts the request against the content limit, and returns an error if the request
+// may not read the content of a protocol. guarded reports that the content needs a key.
 func (q *Request) CheckContent(guarded bool) error {
 	if guarded {
 		if err := q.CheckKey(); err != nil {
@@ -389,8 +392,8 @@ func (q *Request) CheckContent(guarded bool) error {
 	return q.Charge()
 }
 
-// OwnKey returns a key with the scope read that only the owner's requests can use. It returns
-// "" if the site has no keys.
+// OwnKey creates and returns a key with the scope read that only the owner's requests can use. A
+// second call replaces the key. OwnKey returns "" if the site has no keys.
 func (g *Guard) OwnKey() (key string) {
 	if g.keys != nil {
 		own := &store.Key{Name: "the owner, in this process", Scopes: []millrace.Scope{millrace.ScopeRead}}

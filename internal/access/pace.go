@@ -17,8 +17,9 @@ type pacing struct {
 // total is the client to which the total limit applies.
 var total = Client{bot: "total"}
 
-// newPacing returns the limits, or nil if both are zero. places is the number of slots for
-// requests: slow responses may take only a part of them, and one client only a part of those.
+// newPacing returns the limits, or nil if both are zero. places is the maximum number of concurrent
+// requests. Large documents may take a quarter of these slots, and one client only part of that
+// quarter.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil

@@ -44,7 +44,7 @@ type quota struct {
 	name     string     // name in RateLimit fields
 }
 
-// newQuota returns a quota of a rate per second.
+// newQuota returns a quota of perSecond units, with a burst of burstTime seconds.
 func newQuota(number int, name string, perSecond float64) *quota {
 	burst := int(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32/wide))
 	return &quota{number: number, rate: rate.Limit(perSecond), burst: burst, minBurst: 1, name: name}
@@ -102,7 +102,8 @@ func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	return l.bucket(q, c, netip.PrefixFrom(c.from, bits), 1), l.bucket(q, c, netip.PrefixFrom(c.from, network), wide)
 }
 
-// bucket returns the bucket of an address in a network. The caller holds the lock.
+// bucket returns the bucket of a key, a bot or a network. times multiplies the quota's rate and
+// burst. The caller holds the lock.
 func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *rate.Limiter {
 	id := maphash.Comparable(l.seed, struct {
 		quota    int
@@ -119,7 +120,7 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 }
 
 // take counts a request if it is allowed. Otherwise, take counts nothing, and wait is the time
-// until the next request.
+// until the next request is allowed.
 func (l *limits) take(q *quota, c Client) (is remainingQuota, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -154,8 +155,8 @@ func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	return wait
 }
 
-// pace counts n units, at most the burst, and returns the wait before they may be
-// used. undo reverts the count.
+// pace counts n units and returns the wait before they may be used. n is at most the burst. undo
+// reverts the count.
 func (l *limits) pace(q *quota, c Client, n int) (wait time.Duration, undo func()) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -176,7 +177,8 @@ func tooMany(text string, wait time.Duration) error {
 	}
 }
 
-// Charge counts the request against the content limit, unless it is already counted.
+// Charge counts the request against the content limit, unless the request is already counted or was
+// sent by the owner. It returns an error if the client is over the limit.
 func (q *Request) Charge() error {
 	if q.guard.rate == nil || q.charged || q.Owned {
 		return nil
@@ -221,7 +223,7 @@ func (q *Request) SetRateLimit(h http.Header) {
 	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits
 }
 
-// client returns the client of a request: its key, valid or not, or its address.
+// client returns the client of a request: its key, if that is valid for any scope, or its address.
 func (q *Request) client() Client {
 	if q.r.Header["Authorization"] != nil {
 		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
@@ -239,7 +241,8 @@ func (q *Request) network() Client {
 	return ClientAt(q.Address())
 }
 
-// Network returns an IPv4 address unchanged, and the network of one customer for an IPv6 address.
+// Network returns an IPv4 address unchanged. For an IPv6 address, it returns the /64 network, which
+// belongs to one customer.
 func Network(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -19,7 +19,7 @@ import (
 
 // Options configure a [Guard]. The zero value limits only concurrent requests.
 type Options struct {
-	// Keys are the valid keys, or nil.
+	// Keys contains the keys. If nil, the site has no keys.
 	Keys store.Keys
 	// Rate is the maximum number of content requests per second of a client, which is a key or an
 	// address, with bursts of twice as many. If zero, there is no limit. Further requests get 429.
@@ -41,9 +41,9 @@ type Options struct {
 	// block. nil = not called.
 	Streams func(open int)
 
-	MaxRequests int // maximum number of concurrent requests; others get 503. If zero, 1024.
+	MaxRequests int // maximum number of concurrent requests; others get 503, or 429 for a client with many. If zero, 1024.
 	MaxStreams  int // maximum number of concurrent streams; others get 503, or 429 for a client with many. If zero, 2048.
-	MaxSearches int // maximum number of concurrent searches; others wait and then get 429. If zero, half the processors.
+	MaxSearches int // maximum number of concurrent searches; others wait, and get 429 after 2 seconds. If zero, half the processors.
 	MaxWork     int // maximum number of concurrent requests that a cache cannot serve; others wait. If zero, all processors but one.
 
 	// Replicas are the processes that share the keys and the limits; each process enforces its
@@ -108,7 +108,8 @@ func New(o *Options) (*Guard, error) {
 	return g, err
 }
 
-// Run refreshes keys and the addresses of bots until the context ends.
+// Run ends leases whose keys become invalid, and reloads the addresses of bots, until the context
+// ends.
 func (g *Guard) Run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -132,20 +133,20 @@ type Request struct {
 	Record
 	guard *Guard
 	r     *http.Request
-	Owned bool // sent by the owner: not limited, not recorded
+	Owned bool // sent by the owner: exempt from the content limit, not recorded
 
 	asked           bool // key and keyErr are set
 	charged         bool // counted against the content limit
 	key             *store.Key
 	keyErr          error
-	began           time.Time // start of its turn; zero = none
+	began           time.Time // start of the request's turn, or zero if it has none
 	inside          bool      // the request holds a slot
 	crowded         func()    // releases a slot of crowd, or nil
 	located         bool      // address is set
 	address         netip.Addr
 	identified      bool // id is set
 	id              Identity
-	paced           bool // the body is sent slowly
+	paced           bool // the body is sent by Send, within the limits of pacing
 	remainingQuotas [2]remainingQuota
 	counts          int // number of remainingQuotas in use
 }
@@ -176,7 +177,8 @@ type Record struct {
 	Listens bool
 }
 
-// SetSubject sets the subject of the response before it begins. An error response may change it.
+// SetSubject sets the subject of the response. Call it before the response begins. An error
+// response may change the subject.
 func (q *Request) SetSubject(s Subject) {
 	if q != nil {
 		q.Subject, q.SitePage = s, false

@@ -16,7 +16,7 @@ type Action int
 // Actions.
 const (
 	Allow           Action = iota // allow all requests
-	Limit                         // allow a number per second; others get 429
+	Limit                         // allow a number of requests per second; others get 429
 	PaymentRequired               // respond with 402: the content has a price
 	Forbid                        // respond with 403
 )
@@ -100,8 +100,9 @@ func byPolicy(p *millrace.Policy) []Rule {
 	return out
 }
 
-// newBotRules compiles rules. It returns nil if all bots are allowed. Rules cannot allow requests that
-// the policy refuses, except for bots that the policy names. number is that of the first quota.
+// newBotRules compiles rules. It returns nil if all bots are allowed. Rules cannot allow requests
+// that the policy refuses, except for bots that the policy names. The first quota gets the given
+// number.
 func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {
@@ -245,8 +246,8 @@ type RefusedBot struct {
 // Error implements error.
 func (e *RefusedBot) Error() string { return e.Detail }
 
-// CheckBot returns an error if a rule refuses the bot that sent the request: a [*RefusedBot], or the
-// error of too many requests. Rules do not apply to requests with a valid key.
+// CheckBot returns an error if a rule refuses the bot that sent the request: a [*RefusedBot], or
+// the error for too many requests. Rules do not apply to requests with a valid key.
 func (q *Request) CheckBot() error {
 	g := q.guard
 	if g.botRules == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Slots limits long requests: streams, slow responses, and the second half of all requests. A
-// single client can take all slots of the first half, because all clients behind an untrusted
-// proxy count as one. The second half is for clients with few requests.
+// Slots limits the number of concurrent streams, slow responses or requests. One client can take
+// half of the slots, because all clients behind an untrusted proxy count as one. Once half of the
+// slots are taken, only clients with few slots get another.
 type Slots struct {
 	most    int
 	changed func(open int) // nil = not called
@@ -21,7 +21,7 @@ type Slots struct {
 	open int
 	each map[Client]int
 
-	short map[Client]int // number of streams that ended within the last second, after less than one
+	short map[Client]int // number of streams that lasted less than a second and ended within the last second
 }
 
 // few returns the maximum number of slots of one client once half of all slots are taken.
@@ -33,8 +33,8 @@ func NewSlots(most int, changed func(open int)) *Slots {
 	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int), short: make(map[Client]int)}
 }
 
-// ErrBusy is the error for a request that gets no slot. It has no code, because each protocol has
-// its own code for it.
+// ErrBusy is the error for a request that gets no slot. It has no code, because each protocol
+// defines its own.
 var ErrBusy = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusServiceUnavailable, Text: "too many concurrent requests",
 }, Retry: 1}
@@ -67,7 +67,7 @@ var errCrowd = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many concurrent requests from this client",
 }, Retry: 1}
 
-// Enter takes a slot for the request. Once half of the slots are taken, each client gets only few
+// Enter takes a slot for the request. Once half of the slots are taken, each client gets only part
 // of the others, so a client that reads slowly cannot block the other clients.
 func (q *Request) Enter() error {
 	g := q.guard
@@ -148,7 +148,7 @@ func (q *Request) Leave() {
 	q.guard.active.Add(-1)
 }
 
-// Active returns the number of pending requests.
+// Active returns the number of requests in progress.
 func (g *Guard) Active() int64 { return g.active.Load() }
 
 // Listening returns the number of open streams.

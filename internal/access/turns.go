@@ -150,7 +150,8 @@ func (q *Request) Pause() {
 // searchWait is the time limit of a search that waits for its turn.
 const searchWait = 2 * time.Second
 
-// Search waits until the request may search. Call end afterwards.
+// Search counts the request against the content limit, and waits until the request may search. Call
+// end afterwards.
 func (q *Request) Search() (end func(), err error) {
 	if q == nil {
 		return func() {}, nil

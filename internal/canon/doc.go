@@ -6,7 +6,6 @@
 //     the identity of a page under its site's base.
 //   - [Normalize]: the text profile of TCT draft-01, section 1.6.4.
 //     [NormalizeLower]: that of draft-00, section 4.1.
-//   - [AppendString] and [AppendNumber]: values of our own documents in the
-//     canonical form of RFC 8785 (JCS).
+//   - [AppendString] and [AppendNumber]: JSON values in the canonical form of RFC 8785 (JCS).
 //   - [SHA256Hex] and [Digest]: fingerprints.
 package canon

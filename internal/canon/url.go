@@ -13,7 +13,7 @@ import (
 )
 
 // MaxURL is the maximum length of a canonical URL in bytes. RFC 9110, section 4.1, recommends that
-// every implementation supports at least this length.
+// every implementation support at least this length.
 const MaxURL = 8000
 
 const maxHost = 254 // a DNS name of 253 bytes and a final dot
@@ -176,7 +176,8 @@ func hasScheme(s string) bool {
 	return false
 }
 
-// canonicalURL appends the normalized components to one buffer.
+// canonicalURL returns the canonical form of an absolute URL. It appends the components to one
+// buffer.
 func canonicalURL(s string) (string, error) {
 	if !utf8.ValidString(s) {
 		return "", errUTF8
@@ -425,8 +426,8 @@ func unhex(c byte) byte {
 	return c - 'a' + 10
 }
 
-// The character classes of RFC 3986. A path segment is pchar; a query is pchar, "/" and
-// "?"; a host is unreserved without "~".
+// The character classes of RFC 3986. A path segment is pchar; a query is pchar, "/" and "?"; a host
+// is unreserved without "~" and upper-case letters.
 const (
 	unreserved uint8 = 1 << iota
 	inPath

@@ -16,8 +16,8 @@ func IsInvisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029 || r == 0xfeff || r >= 0xe0000 && r <= 0xe007f
 }
 
-// Visible returns untrusted text without unseen characters. A byte that is not UTF-8
-// becomes U+FFFD.
+// Visible returns untrusted text without invisible characters. A byte that is not UTF-8 becomes
+// U+FFFD.
 func Visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if IsInvisible(r) {
@@ -43,8 +43,8 @@ func OneLine(s string) string {
 
 // CSVCell returns untrusted text for a cell of CSV: one line that is not a formula. Spreadsheets
 // execute cells that begin with = + - or @, or with the wide form of one of these. A leading
-// apostrophe prevents that. A text that begins with apostrophes and such a character also gets one
-// more apostrophe, so a reader restores every text by removing one.
+// apostrophe prevents that. A text in which such a character follows leading apostrophes also gets
+// one more apostrophe, so removing one apostrophe restores the text.
 func CSVCell(s string) string {
 	s = OneLine(s)
 	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
