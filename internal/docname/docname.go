@@ -15,8 +15,8 @@ import (
 // as "/llm.json" or "/llm/".
 type Names string
 
-// Of returns the name of the document of the nth page that maps to the name: its path and query
-// under the endpoint base.
+// Of returns the name of a page's document: its path and query under the endpoint base. n is the
+// position of the page among the pages that map to the same name, from 1.
 func (doc Names) Of(pagePath string, n int) string {
 	dir, query := wanted(pagePath)
 	if n > 1 {

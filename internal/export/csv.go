@@ -22,9 +22,9 @@ var columns = []string{
 // purposes are the purposes of policies, in the order of columns.
 var purposes = []millrace.Purpose{millrace.AIInput, millrace.AITrain, millrace.Search}
 
-// CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after a header record.
-// Each cell is quoted and on one line. A cell that a spreadsheet would treat as a formula
-// starts with an apostrophe: see [cell].
+// CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after a header record. Each
+// cell is quoted and on one line. A cell that a spreadsheet would treat as a formula starts with an
+// apostrophe: see [canon.CSVCell].
 func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, error) {
 	out := newCounter(w)
 	var c Counts

@@ -17,7 +17,7 @@ type Site struct {
 	Terms []protocol.Terms // documents with terms of use, or nil
 
 	Name    string // name of the site in its store
-	Partial bool   // no pull of the site is complete yet
+	Partial bool   // no pull of the site has completed yet
 }
 
 // Options configure an export. The zero value works.
@@ -46,7 +46,7 @@ type entry struct {
 	page *millrace.Page
 }
 
-// each calls f with every page of the sites, in the order of all formats.
+// each calls f with every page of the sites, in the order that all formats use.
 func each(ctx context.Context, sites []Site, bodies bool, o *Options, f func(entry) error) error {
 	done := 0
 	for i := range sites {

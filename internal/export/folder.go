@@ -52,8 +52,8 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// openFolder locks an existing folder for this export, of files with an extension, until it is
-// closed.
+// openFolder opens an existing folder for an export of files with the extension ext. It locks the
+// folder until close.
 func openFolder(dir, ext string) (_ *output, err error) {
 	o := &output{ext: ext, owned: make(map[key]bool), names: make(map[key]key)}
 	defer func() {
@@ -160,7 +160,8 @@ func (o *output) write(name, pageURL string, b []byte) error {
 	return o.commitFiles()
 }
 
-// commitFiles renames the new files. The journal already has their names.
+// commitFiles writes the buffered part of the journal, which has the names of the new files, and
+// then renames these files.
 func (o *output) commitFiles() error {
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
@@ -183,8 +184,8 @@ func (o *output) same(name string, b []byte) (bool, error) {
 	return n == len(b) && bytes.Equal(o.old, b), err
 }
 
-// finish removes files of earlier exports with the same extension, except those of sites for which
-// keep returns true. Then it makes the journal the manifest.
+// finish removes files of earlier exports that have the same extension and are not in this export,
+// except those of sites for which keep returns true. Then it makes the journal the manifest.
 func (o *output) finish(keep func(site string) bool) error {
 	if err := o.commitFiles(); err != nil {
 		return err

@@ -53,7 +53,8 @@ func (o *output) recover() error {
 		return err
 	}
 	defer j.Close()
-	// The journal contains the record that is cut off here.
+	// An interrupted recovery may have left part of a record. The journal still contains that
+	// record.
 	if err := m.Truncate(complete); err != nil {
 		return err
 	}
@@ -83,9 +84,9 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest, up to a damaged line. It does not need the rest,
-// because an export compares the bytes of every file. records returns the length of the valid
-// lines.
+// records calls f with each file of a manifest or journal, up to a damaged line, and returns the
+// length of the valid lines. It ignores the rest: an interrupted write damages only the last line,
+// and the file that this line names has not been renamed yet.
 func records(r io.Reader, f func(record) error) (complete int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {

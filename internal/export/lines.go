@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// line is a page in JSON Lines: the output of millrace extract with the source of
-// the page.
+// line is a page in JSON Lines: the output of millrace extract, with the page's site, revision and
+// terms of use.
 type line struct {
 	*millrace.Page
 	Text     string             `json:"text"`
@@ -52,8 +52,8 @@ type gone struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// Changes writes the changes of a site since a cursor, each page once, in order: the current
-// page, or a record of its deletion. Counts.Pages is the number of present pages, and
+// Changes writes the changes of a site since a cursor, each page once, in the order of the log: the
+// current page, or a record of its deletion. Counts.Pages is the number of present pages, and
 // Counts.Removed that of deleted ones. If the cursor is too old or from another store, Changes
 // returns ErrConflict.
 func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor, o *Options) (Counts, error) {
@@ -66,7 +66,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 		var p *millrace.Page
 		if ch.Kind == millrace.Put {
 			var err error
-			if p, err = site.View.Page(ctx, millrace.Ref{URL: ch.URL}); err != nil && !errors.Is(err, millrace.ErrNotFound) { // hidden
+			if p, err = site.View.Page(ctx, millrace.Ref{URL: ch.URL}); err != nil && !errors.Is(err, millrace.ErrNotFound) { // not found: the page is hidden
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 			c.Pages++
 			p = withoutInvalidJSON(p)
 			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
-		case ch.Kind != millrace.KindCheckpoint && !ch.New: // skip pages that were added and deleted in between
+		case ch.Kind != millrace.KindCheckpoint && !ch.New: // skip pages that were added and deleted since the cursor
 			c.Removed++
 			return enc.Encode(gone{ch.URL, base, true})
 		}

@@ -16,7 +16,7 @@ type Tree struct {
 	Dir string // created if absent
 	// Folders maps the base of a site to its folder: see [Folders].
 	Folders map[string]string
-	// Part reports that the export does not have all sites. Markdown then keeps the files of other
+	// Part means that the export does not contain all sites. It then keeps the files of other
 	// sites, which it otherwise removes.
 	Part bool
 }
@@ -44,7 +44,8 @@ func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (Counts, e
 	})
 }
 
-// Atom writes a feed of the newest changes of each site, in a folder for the site, as Markdown does.
+// Atom writes a feed of the newest changes of each site to the file feed.atom in the site's folder.
+// It replaces and removes files by the rules of [Markdown].
 func Atom(ctx context.Context, to Tree, sites []Site, o *Options) (Counts, error) {
 	return to.export(sites, ".atom", func(out *output, c *Counts) error {
 		var b bytes.Buffer

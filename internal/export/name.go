@@ -12,15 +12,15 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Limits of names in bytes. Suffixes keep a part below the 255 bytes that file systems allow,
-// and a path below 1,024, the smallest limit of all systems.
+// Limits of names in bytes. Even with suffixes, a part stays below the 255 bytes that file systems
+// allow, and a path below 1,024, the smallest limit of all systems.
 const (
 	maxPart = 100
 	maxPath = 800
 )
 
-// Folders returns the folders in which Markdown puts sites, by their bases: host, port and
-// path. The result depends on all bases, because two of them may have similar names.
+// Folders maps the base of each site to the name of its folder, which consists of the base's host,
+// port and path. The result depends on all bases, because two bases may have similar names.
 func Folders(bases []string) map[string]string {
 	out, used := make(map[string]string, len(bases)), make(map[string]bool, len(bases))
 	for _, base := range bases {
@@ -47,9 +47,9 @@ func Folders(bases []string) map[string]string {
 // systems do not distinguish.
 //
 // The name is the path of the URL with the extension .md. A path that ends with "/" becomes
-// index.md in its folder. A query follows an "@". Characters and names that a file system
-// could reject or misread are replaced by or prefixed with "_". A changed part of the path
-// ends with a hash of the original part.
+// index.md in its folder. A query follows an "@". Characters that a file system could reject or
+// misread are replaced by "_", and such names get "_" as a prefix. A changed part of the path ends
+// with a hash of the original part.
 func fileName(base, pageURL string) string {
 	pagePath := canon.Relative(base, pageURL)
 	rest, inside := strings.CutPrefix(pagePath, "/")

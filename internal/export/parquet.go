@@ -46,7 +46,7 @@ type pageRow struct {
 	Attribution bool     `parquet:"attribution"` // the site asks for attribution
 	LinkBack    bool     `parquet:"link_back"`
 	Notice      bool     `parquet:"notice"`
-	AIInput     *bool    `parquet:"ai_input"` // whether the site allows it; null = unknown
+	AIInput     *bool    `parquet:"ai_input"` // whether the site allows this use; null = unknown
 	AITrain     *bool    `parquet:"ai_train"`
 	Search      *bool    `parquet:"search"`
 	Terms       string   `parquet:"terms,optional,dict"` // JSON: all terms of the site, as in JSON Lines

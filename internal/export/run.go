@@ -19,17 +19,17 @@ type Request struct {
 	// Since exports only the changes since a time or cursor, as JSON Lines. If nil, all pages are
 	// exported.
 	Since *Since
-	// Progress is called after each page with the number of finished pages and of all pages.
-	// May be nil.
+	// Progress, if not nil, is called after each page with the number of finished pages and the
+	// number of all pages.
 	Progress func(done, total int)
-	Logger   *slog.Logger // warns of partial mirrors
+	Logger   *slog.Logger // logs a warning for each partial mirror; must not be nil
 }
 
 // Run exports sites of a store.
 func Run(ctx context.Context, st store.Store, q *Request) (*Report, error) {
 	all := q.All
 	if q.Format != "markdown" && q.Format != "atom" {
-		all = q.Sites // no folder names depend on the others
+		all = q.Sites // the bases of other sites matter only for folder names
 	}
 	sites, bases, err := open(ctx, st, q.Sites, all)
 	if err != nil {

@@ -19,7 +19,7 @@ type Since struct {
 	Cursors map[string]string // if Text is "": cursors by ReportedSite.Site; all pages of other sites are exported
 }
 
-// IsSince reports whether a text is a time or a cursor of a report.
+// IsSince reports whether a text is a time or has the form of a cursor in a report.
 func IsSince(s string) bool { return IsTime(s) || strings.Count(s, ":") == 2 }
 
 // IsTime reports whether s is a time. Unlike a cursor, a time is valid for any site.

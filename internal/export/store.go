@@ -37,8 +37,8 @@ type ReportedSite struct {
 	Terms   []string `json:"terms,omitempty"`   // documents about the use of the content
 }
 
-// open opens the named sites of a store. bases contains the base of every site of the store, or
-// its name if the site is unreadable.
+// open opens the named sites of a store. bases contains the base of every site in all, or its name
+// if the site is unreadable.
 func open(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
 	chosen := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -79,7 +79,7 @@ func (s *Site) report() ReportedSite {
 	return r
 }
 
-// newReport returns the state of the exported sites, without counts.
+// newReport returns a report with the state of the exported sites, without counts.
 func newReport(sites []Site) *Report {
 	r := new(Report)
 	for i := range sites {

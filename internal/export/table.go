@@ -15,8 +15,8 @@ import (
 	spec "github.com/parquet-go/parquet-go/format"
 )
 
-// A row group ends when its values have this size in bytes, or when it has this number of rows. A
-// writer holds one compressed group in memory. A page of a column ends at about pageBytes.
+// A row group ends when its values have groupBytes bytes, or when it has groupRows rows. A writer
+// holds one compressed group in memory. A page of a column ends at about pageBytes.
 const (
 	groupBytes = 16 << 20
 	groupRows  = 100_000

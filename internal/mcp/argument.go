@@ -43,8 +43,9 @@ func schema(args []argument) json.RawMessage {
 	return b
 }
 
-// arguments checks the arguments of a call. It returns them without null members, because
-// clients send null for absent arguments. Errors name the argument, its value and the limit.
+// arguments checks the arguments of a call. It returns them with default values and without null
+// members, because clients send null for absent arguments. An error names the argument and says
+// what is wrong with its value.
 func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 	in := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -76,7 +77,7 @@ func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// check returns a valid value of an argument.
+// check returns v as a value of the argument. If v is invalid, it returns an error.
 func (a argument) check(v any) (any, error) {
 	if text, ok := v.(string); ok && !a.integer {
 		switch n := utf8.RuneCountInString(text); {

@@ -63,7 +63,7 @@ type mark struct {
 	Seq   uint64 `json:"s"`           // sequence number up to which changes were sent, or are being sent
 	All   bool   `json:"l,omitempty"` // every page is being sent, from a state that is not older than Seq
 	After string `json:"a,omitempty"` // with All: the last URL that was sent
-	Last  string `json:"u,omitempty"` // without All: sum of the last URL that was sent of the transaction after Seq
+	Last  string `json:"u,omitempty"` // without All: sum of the last URL that was sent from the transaction after Seq
 }
 
 // markPrefix is the prefix of a cursor.
@@ -89,7 +89,7 @@ func start(site *Site) mark {
 	return mark{Site: sum(site.Name), Epoch: info.Epoch, Seq: info.Seq}
 }
 
-// markOf returns the position at which the list continues.
+// markOf returns the position for the argument since of list_changes: a cursor, a time, or "".
 func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 	here := start(site)
 	since = strings.TrimSpace(since)
@@ -156,8 +156,8 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	return out, out.text(), nil
 }
 
-// every lists all pages after a URL. With the cursor of the last part, the next call lists the
-// changes since the first part.
+// every lists the next pages, in the order of their URLs. With the cursor of the last part, the
+// next call lists the changes since the first part.
 func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) error {
 	for p, err := range site.View.Scan(ctx, millrace.Scan{Order: millrace.ByURL, After: m.After, Limit: limit + 1}) {
 		if err != nil {
@@ -179,8 +179,8 @@ func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) e
 }
 
 // since lists the changes of the log after a position. Entries of one transaction have the same
-// time, and views do not show their numbers. A cursor inside a transaction therefore contains the
-// last URL that was sent.
+// time, and views do not show their sequence numbers. A cursor inside a transaction therefore
+// contains the last URL that was sent.
 func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) error {
 	info := site.View.Site()
 	skip, err := known(ctx, site, m)
@@ -230,9 +230,9 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 	return nil
 }
 
-// known reports whether the last entry of a mark is still in the log. If so, it and the
-// entries before it were sent. If its page has changed since, the whole transaction is sent
-// again.
+// known reports whether the last entry of a mark is still in the log. If so, that entry and the
+// entries before it were sent. If its page has changed since, the entry is gone, and the whole
+// transaction is sent again.
 func known(ctx context.Context, site *Site, m mark) (bool, error) {
 	if m.Last == "" {
 		return false, nil

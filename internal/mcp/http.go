@@ -26,7 +26,7 @@ const maxBody = 64 << 10
 // request describes the HTTP request of a call.
 type request struct {
 	ctx  context.Context // ends with the request
-	live millrace.Live   // nil = absent
+	live millrace.Live   // published site of the gateway, or nil
 }
 
 type requestKey struct{}
@@ -61,7 +61,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 		return err
 	}
 	if r.Method == http.MethodPost {
-		// This is the time limit for slow clients, for the request and the response.
+		// Limit the time that a slow client may take for the request and for the response.
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // ignore the error of writers without deadlines, as in tests
 		body, err := s.body(r)
@@ -76,12 +76,13 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 	return nil
 }
 
-// refuse returns the error of a request.
+// refuse returns the error for a refused request.
 func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }
 
-// admit rejects requests from a browser page of another site (DNS rebinding).
+// admit rejects requests from browser pages of another origin. With Options.Local, it also rejects
+// requests to a host name of another machine (DNS rebinding).
 func (s *Server) admit(r *http.Request) error {
 	if origins := r.Header["Origin"]; len(origins) > 0 && (len(origins) > 1 || !own(origins[0], r.Host)) {
 		return refuse(http.StatusForbidden, "ORIGIN", "requests from pages of another origin are refused")

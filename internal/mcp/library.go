@@ -17,7 +17,7 @@ type Library interface {
 	// Names returns the names of all sites in order.
 	Names(ctx context.Context) ([]string, error)
 	// Site opens the current state of a site. If no site has the name, it returns ErrNotFound. If
-	// the site is temporarily not readable, it returns ErrConflict or ErrUnavailable.
+	// the site is temporarily unreadable, it returns ErrConflict or ErrUnavailable.
 	Site(ctx context.Context, name string) (*Site, error)
 }
 

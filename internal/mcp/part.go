@@ -19,10 +19,10 @@ func (b budget) holds(markdown string) bool {
 	return utf8.RuneCountInString(markdown) <= b.characters && (b.bytes == 0 || len(markdown) <= b.bytes)
 }
 
-// blockPath is a position in a page. Its first element is the number of a block. The next ones
-// are positions of items or rows inside the block. The last may be a byte offset in a text. Where
-// a part starts, nil means the start of the page. As the position of the rest, nil means the end
-// of the page.
+// blockPath is a position in a page. Its first element is the number of a block. The next ones are
+// the numbers of items, rows or blocks inside that block. The last may be a byte offset in a text.
+// Where a part starts, nil means the start of the page. As the position of the rest, nil means the
+// end of the page.
 type blockPath []int
 
 // part returns the Markdown of as many blocks after a position as the budget allows, and the
@@ -69,7 +69,7 @@ func (p blockPath) below(i int) blockPath { return append(blockPath{i}, p...) }
 // size returns the number of characters of blocks as Markdown, with separators.
 func size(blocks ...millrace.Block) int { return utf8.RuneCountInString(millrace.Markdown(blocks)) + 1 }
 
-// listGap is the size of the separator between two lists, without line ends.
+// listGap is the size of the separator between two lists, with the blank line after it.
 const listGap = len("<!-- -->") + 2
 
 func takeBlocks(blocks []millrace.Block, at blockPath, limit int) (out []millrace.Block, rest blockPath, err error) {
@@ -119,8 +119,7 @@ func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 	return out[:n], blockPath{i - (len(out) - n)}, nil
 }
 
-// takeBlock returns the first part of an oversized block after a position, and the position of
-// the rest.
+// takeBlock returns the first part of a large block after a position, and the position of the rest.
 func takeBlock(b millrace.Block, at blockPath, limit int) (head millrace.Block, rest blockPath, err error) {
 	if oversized(b) {
 		return takeText(plain(b), at, limit, false)

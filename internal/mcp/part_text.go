@@ -97,8 +97,9 @@ func cut(s string, most int, lines bool) int {
 	return edge(s, end)
 }
 
-// edge returns the last of the 64 offsets up to at that does not separate a character from its
-// combining marks. If all of them do, it returns the start of the character at or after at.
+// edge returns the largest offset from at-63 to at that does not separate a character from its
+// combining marks. If there is no such offset, edge returns the start of the first character at or
+// after at.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
 		if isBoundary(s, i) {

@@ -115,7 +115,8 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	return out, out.text(), nil
 }
 
-// found searches the current state of a site. It updates an outdated index first.
+// found searches the current state of a site. If the index is outdated, it updates the index and
+// searches again. It repeats a search that fails temporarily.
 func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site, *millrace.Found, error) {
 	const tries = 3
 	for try := 1; ; try++ {

@@ -80,7 +80,8 @@ func New(library Library, o *Options) *Server {
 		Name: "millrace", Title: "millrace: websites as clean text", Version: cmp.Or(o.Version, "(devel)"),
 	}, &sdk.ServerOptions{
 		Instructions: s.instructions(),
-		// Do not announce changes of the lists, because they do not change while the server runs.
+		// Do not announce changes of the lists: the tools do not change while the server runs, and
+		// list_sites returns the current sites.
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
 		// A result may depend on the client, and must not be reused later.
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
@@ -102,8 +103,8 @@ func New(library Library, o *Options) *Server {
 // content, because clients expect that to match the output schema.
 const codeKey = "millrace/code"
 
-// known rejects unknown methods and subscriptions. It also recovers from panics, so a panic
-// affects only one client.
+// known rejects unsupported methods, checks the arguments of tools, lists resources, and adds codes
+// to errors. It also recovers from panics, so a panic affects only one client.
 func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
 		defer func() {

@@ -86,7 +86,7 @@ func (s *Server) fetchPage(ctx context.Context, c *call, in readIn, absent error
 	return &Site{Name: canon.Origin(p.URL) + "/", Terms: terms}, p, nil
 }
 
-// outside returns an error of another site for the client.
+// outside converts an error from reading another site for the client.
 func outside(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

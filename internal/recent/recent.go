@@ -1,11 +1,11 @@
 // Package recent stores values of the most recently read items of a list, because a reader of the
-// list usually requests a page soon after its item.
+// list usually requests a page soon after reading its item.
 package recent
 
 import "sync"
 
-// MaxValues is the maximum number of names. Callers must work without a value, because it may have been
-// removed.
+// MaxValues is the maximum number of names. Callers must work without a value, because an old value
+// may have been removed.
 const MaxValues = 4096
 
 // Values maps names to values, such as URLs to validators. The zero value is empty. It is safe for
@@ -42,7 +42,7 @@ func (r *Values) Get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// Take returns the value of a name and deletes it, so that a second request fetches the page.
+// Take returns the value of a name and deletes it, so that the value is used only once.
 func (r *Values) Take(name string) (value string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

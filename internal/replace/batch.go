@@ -32,8 +32,8 @@ const (
 	batchBytes = 256 << 20
 )
 
-// NewBatch returns a batch for files below root. Temporary files have the prefix, which
-// starts with an existing folder. NewBatch removes those of a process that was killed.
+// NewBatch returns a batch for files below root. Temporary files have the prefix, which starts with
+// an existing folder. NewBatch removes the temporary files that a killed process left.
 func NewBatch(root *os.Root, prefix string) (*Batch, error) {
 	b := &Batch{root: root, prefix: prefix}
 	folder, err := root.Open(path.Dir(prefix))
@@ -121,7 +121,7 @@ func (b *Batch) Commit(temp, name string) error {
 	return b.sync([]string{name})
 }
 
-// Discard removes the files that were added since the last Rename.
+// Discard removes the temporary files that were added since the last Rename.
 func (b *Batch) Discard() error {
 	var err error
 	for _, r := range b.added {

@@ -108,7 +108,7 @@ func stream(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// createTemp creates a temporary file in the folder of another one.
+// createTemp creates a temporary file in the folder of the named file.
 func createTemp(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	if len(base) > 100 {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFileSystem makes all files of the file system of a folder durable.
+// syncFileSystem makes all files durable that are in the same file system as a folder.
 func syncFileSystem(root *os.Root) error {
 	f, err := root.Open(".")
 	if err != nil {

@@ -17,7 +17,7 @@ func Text(w http.ResponseWriter, r *http.Request, status int, text string) {
 	Bytes(w, r, status, "text/plain; charset=utf-8", []byte(text))
 }
 
-// Bytes sends a body. It is not cacheable unless Cache-Control is set.
+// Bytes sends a body. The response is not cacheable unless Cache-Control is set.
 func Bytes(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	h := w.Header()
 	h.Set("Content-Type", contentType)
@@ -49,8 +49,8 @@ func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Error sends an error status, as JSON if the client requested a machine document, otherwise as
-// text. If reqErr is nil, it sends the status text.
+// Error sends an error status, as JSON if the requested path ends in ".json", otherwise as text. If
+// reqErr is nil, it sends the status text.
 func Error(w http.ResponseWriter, r *http.Request, status int, reqErr *millrace.RequestError) {
 	code := strings.ReplaceAll(strings.ToUpper(http.StatusText(status)), " ", "_")
 	reason := strings.ToLower(http.StatusText(status))

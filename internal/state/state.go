@@ -40,7 +40,7 @@ type JSON[T any] struct {
 }
 
 // Load returns the value, or the zero T if it is absent. Unless Strict is set, a value that is not
-// a T, for example of another version, counts as absent.
+// a T, for example from another version, counts as absent.
 func (j JSON[T]) Load(ctx context.Context) (T, error) {
 	value, _, err := j.load(ctx)
 	return value, err
@@ -85,7 +85,8 @@ func (j JSON[T]) Update(ctx context.Context, change func(value *T) error) error 
 	}
 }
 
-// Save replaces the value unconditionally.
+// Save replaces the value. If Strict is set and the stored value is not a T, it returns ErrInvalid
+// and writes nothing.
 func (j JSON[T]) Save(ctx context.Context, value T) error {
 	return j.Update(ctx, func(v *T) error { *v = value; return nil })
 }
