@@ -155,8 +155,8 @@ func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *addit
 	return a
 }
 
-// links returns the links of a page, those of the site first, and the JSON-LD for its head. It
-// logs errors and omits the links that failed.
+// links returns the links of a page, and the JSON-LD for its head. For the home page, the links of
+// the site come first. It logs errors and omits the links that failed.
 func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
 	here := page
 	if p.front != nil && query != "" {

@@ -35,9 +35,9 @@ type Files interface {
 	Peek(name string) (fs.FileInfo, error)
 }
 
-// NewFiles serves files with ranges, conditions and redirects, and the site's
-// /404.html for missing paths. base is the base URL of the site, for redirects. log
-// may be nil.
+// NewFiles returns a handler that serves files with ranges, conditions and redirects, and the
+// site's /404.html for missing paths. base is the base URL of the site, for redirects. log may be
+// nil.
 func NewFiles(files Files, base string, log *slog.Logger) (http.Handler, error) {
 	prefix, err := basepath.Of(base)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 func preferred(urlPath string) string {
 	name := strings.TrimPrefix(urlPath, "/")
 	switch base := path.Base(name); {
-	case strings.Contains(urlPath, "%"): // a file's name is not its path
+	case strings.Contains(urlPath, "%"): // the file's name differs from the path
 	case strings.HasSuffix(urlPath, "/"):
 		return name + "index.html"
 	case isPage(base) && base != "index.html" && base != "index.htm":

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Hosts returns the host names of a site: those of its base URLs, with and without
-// www, and more.
+// Hosts returns the host names of a site: the hosts of its base URLs, with and without www, and
+// those in more.
 func Hosts(more []string, bases ...string) []string {
 	var out []string
 	add := func(h string) {

@@ -26,7 +26,7 @@ type linked struct {
 	without func(h http.Header)
 	adds    *additions // If nil, find has not been called yet.
 	in      *injector
-	joined  *bufio.Writer // joins the pieces of in. If nil, pieces are sent one by one.
+	joined  *bufio.Writer // joins the pieces that in writes. If nil, pieces are sent one by one.
 	join    bool          // join pieces, because the handler around this server decides by the first piece whether to compress
 	again   *recoding     // recoding of a page of the site's server, or nil
 	wrote   bool
@@ -45,8 +45,8 @@ func (lw *linked) load() *additions {
 
 // prepare rewrites the conditions of a request, because the origin knows only the page without
 // links. A validator of the page with the current links becomes that of the plain page; others
-// never match. It returns true only if it had to load the additions, and the page will get
-// elements.
+// never match. It returns true if the request has such a condition or a range, and the page will
+// get elements.
 func (lw *linked) prepare(r *http.Request) bool {
 	tags := r.Header["If-None-Match"]
 	if tags == nil && r.Header["Range"] == nil {
@@ -105,7 +105,7 @@ func (lw *linked) WriteHeader(status int) {
 	lw.to.WriteHeader(status)
 }
 
-// change adapts the header to the inserted elements.
+// change adapts the header to the inserted elements, and prepares their insertion.
 func (lw *linked) change(h http.Header, status int) {
 	if tag := h.Get("Etag"); tag != "" {
 		opaque := strings.TrimSuffix(strings.TrimPrefix(tag, "W/"), `"`)

@@ -45,10 +45,10 @@ type Pages struct {
 	server    *edition.Server
 	o         PagesOptions
 	base      string // path of the base URL
-	front     *Proxy // Origin as a [Proxy]. If nil, it is another handler.
+	front     *Proxy // Origin if it is a [Proxy], else nil
 	ending    context.Context
 	home      atomic.Pointer[home]
-	homing    sync.Mutex // held during a search for the home page
+	homing    sync.Mutex // held while a search for the home page is started
 	without   otherFormsLog
 	added     additionsCache
 	recodings recodings
@@ -188,8 +188,8 @@ type home struct {
 const homeTime = 30 * time.Second
 
 // homeOf follows the redirects of "/" once per edition, because the site's links belong on the
-// final response (TCT draft-01, section 1.4.1). For a server, it works in the background.
-// Until then it returns the previous result, initially "/".
+// final response (TCT draft-01, section 1.4.1). For a server, it works in the background. Until the
+// search ends, homeOf returns the previous result, initially "/".
 func (p *Pages) homeOf(ed *edition.Edition) *home {
 	if at := p.home.Load(); at != nil && at.ed == ed {
 		return at
@@ -232,8 +232,8 @@ func (p *Pages) follow(ctx context.Context, ed *edition.Edition) *home {
 			r.Host = p.front.hosts[0]
 		}
 		resp := subrequest.Do(p.o.Origin, r, 0)
-		// A handler in this process may return another response to this request than to visitors,
-		// so it always counts as having a home page.
+		// A handler in this process may respond differently to this request than to visitors, so it
+		// always counts as having a home page.
 		at.none = at.path == "/" && (p.front == nil || p.front.handler == nil) && (resp.Status == http.StatusNotFound || resp.Status == http.StatusForbidden)
 		if resp.Status < 300 || resp.Status > 399 {
 			return at

@@ -57,8 +57,8 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.Header["Cdn-Loop"] = append(out.Header["Cdn-Loop"], p.loop)
 }
 
-// forwarding reports whether only proxies may set a field. It treats "_" like "-", as some servers
-// do.
+// forwarding reports whether only proxies may set a field. The caller replaces "_" in the name by
+// "-", because some servers treat both alike.
 func forwarding(name string) bool {
 	if len(name) > 1 && name[0] != 'X' && name[0] != 'F' && name[0] != 'T' && name[0] != 'C' {
 		return false

@@ -29,8 +29,8 @@ const maxOpen = 4096
 // Options configure a [Proxy]. The zero value works.
 type Options struct {
 	// Base is the base URL of the site. Its path is prepended to the paths of requests. Its scheme
-	// is that of requests from trusted proxies. If empty, the scheme is "http", and the path is
-	// the root.
+	// is that of requests from trusted proxies that do not state one. If empty, the scheme is
+	// "http", and the path is the root.
 	Base string
 	// Hosts are the host names of the site, with ports that are not the default. Requests for
 	// other hosts get 421, because the server may trust the name. nil = any.
@@ -84,7 +84,7 @@ type Proxy struct {
 	reverse       httputil.ReverseProxy
 	slots         *access.Slots
 	failing       atomic.Bool
-	loggedAt      atomic.Int64 // last log of a failure, in seconds
+	loggedAt      atomic.Int64 // Unix time when a failure was last logged
 	idle          func()
 }
 
@@ -174,7 +174,7 @@ func unescaped(path string) string {
 	return plain
 }
 
-// Errors of requests that are not passed on.
+// Errors for requests that are refused or that fail.
 var (
 	errHost    = &millrace.RequestError{Status: http.StatusMisdirectedRequest, Text: "this server does not serve that host"}
 	errTunnel  = &millrace.RequestError{Status: http.StatusNotImplemented, Text: "method not supported"}
@@ -228,7 +228,7 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	return nil
 }
 
-// Pass passes on a request unchanged.
+// Pass passes on a request with its path unchanged.
 func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 	if p.handler != nil {
 		p.handler.ServeHTTP(w, r)
@@ -256,7 +256,7 @@ func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
 		in.Body = to.reading(r.Body)
 	}
 	if up := r.Header["Upgrade"]; up != nil && !(len(up) == 1 && strings.EqualFold(up[0], "websocket")) {
-		// Drop the upgrade to HTTP/2: requests on the upgraded connection would
+		// Drop all other upgrades. After an upgrade to HTTP/2, requests on the connection would
 		// bypass the gateway.
 		in.Header = r.Header.Clone()
 		in.Header.Del("Upgrade")

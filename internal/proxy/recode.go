@@ -20,8 +20,8 @@ import (
 
 // recoding is a page of the site's server that gets elements.
 //
-// A short page is completed before it is sent. If it arrived compressed, the result is cached.
-// Other pages stream: each piece is decoded and compressed again.
+// A short page is read completely before it is sent. If it arrived compressed, the result is
+// cached. Other pages stream: each piece is decoded and compressed again.
 //
 // If a page must not be cached and the server is near (plain HTTP), the next request for it
 // asks for no compression. Decoding costs more than reading more bytes.
@@ -67,8 +67,8 @@ const (
 
 type recodingKey struct{}
 
-// recode requests a page in a form that can get elements. full is the request for
-// the server, and shares its header with r. Call done afterwards.
+// recode changes full, the request for the server, so that the page arrives in a form that can get
+// elements. full shares its header with r. Call done afterwards.
 func (p *Pages) recode(lw *linked, r, full *http.Request) (_ *http.Request, done func()) {
 	done = func() {}
 	if lw.load().mark == "" {
@@ -157,8 +157,9 @@ func insert(resp *http.Response) {
 	}
 }
 
-// complete reads a page to its end and adds the elements, if its length is known, or if the last
-// page with its validator was complete. Otherwise it returns false and leaves the body unchanged.
+// complete reads a page to its end and adds the elements, if the length is known, or if the
+// previous response had the same validator. Otherwise, or if the page is too long, it returns
+// false, and the body still yields the original bytes.
 func (a *recoding) complete(resp *http.Response) bool {
 	all, h, from := &a.p.recodings, resp.Header, resp.Body
 	keep := a.zip && a.keep && storable(h)
@@ -257,7 +258,7 @@ func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 type buffered struct {
 	io.Reader
 	from  io.Closer
-	leave func() // releases the memory. If nil, it is closed.
+	leave func() // releases the memory; nil after Close
 }
 
 // Close frees the memory.

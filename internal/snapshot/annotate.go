@@ -49,11 +49,11 @@ const maxAdditions = 4 * defaultMaxNodes
 // and the additions in document order. All other bytes are unchanged. pageURL is the absolute URL
 // of the page.
 //
-// For a page without structural attributes, it proposes attributes for the page, its sections by
-// their headings, its title and summaries, and its forms with their fields. For a page with
-// structural attributes, it proposes only the missing attributes of inputs. Annotating the result
-// again adds nothing. [Lint] has no findings about the additions, but may have some about existing
-// attributes.
+// For a page without attributes, or with only field, label and context attributes, it proposes
+// attributes for the page, its title and summaries, its sections by their headings, its images, and
+// its forms with their fields. For other pages, it proposes only the missing attributes of inputs.
+// Annotating the result again adds nothing. [Lint] has no findings about the additions, but may
+// have some about existing attributes.
 //
 // The errors are those of [Lint], and [millrace.ErrTooLarge] for a page with more parts than a
 // snapshot may have.
@@ -227,7 +227,7 @@ func (a *annotator) written(tag atom.Atom) *dom.Node {
 	return nil
 }
 
-// each calls f for every element of the content.
+// each calls f for every visible element of the content below n.
 func (a *annotator) each(n *dom.Node, f func(*dom.Node)) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != dom.ElementNode || a.Skipped(c) || isHidden(c) || isSilent(c) {
@@ -288,7 +288,7 @@ func containsOther(n, h *dom.Node) bool {
 	return false
 }
 
-// summary proposes the paragraph directly after a heading.
+// summary proposes the paragraph directly after a heading as the summary.
 func (a *annotator) summary(h *dom.Node) {
 	for s := h.NextSibling; s != nil; s = s.NextSibling {
 		if s.Type != dom.ElementNode {
@@ -301,7 +301,8 @@ func (a *annotator) summary(h *dom.Node) {
 	}
 }
 
-// form proposes a form as a group within a section, or else as a section.
+// form proposes a form as a group within a section, or else as a section. It proposes the form's
+// submit buttons as actions.
 func (a *annotator) form(f *dom.Node) {
 	name := a.fresh(cmp.Or(attr(f, "aria-label"), attr(f, "name"), attr(f, "id")), "form")
 	within := false

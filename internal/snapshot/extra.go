@@ -40,8 +40,8 @@ func of(_ context.Context, d *extract.Document) (json.RawMessage, error) {
 	return s.JSON()
 }
 
-// redact removes the texts and URLs that the author declared hidden or sensitive, and keeps
-// the elements.
+// redact removes the texts and attributes that the author declared hidden or sensitive. It keeps
+// the elements, and the URLs of links.
 func redact(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode && attributesOf(c).closed() {

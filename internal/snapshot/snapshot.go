@@ -10,7 +10,7 @@ import (
 
 // Snapshot is the description of a page by its attributes, in the format of the ARC convention.
 type Snapshot struct {
-	// Page is the root. It is nil if the document has no attributes, but Fields.
+	// Page is the root. It is nil if the document has no attributes; then only Fields is set.
 	Page *Node
 	// Fields are the form fields of a document without attributes.
 	Fields []Field
@@ -99,7 +99,7 @@ type Relation struct {
 	Kind string `json:"kind"` // link, ref or depends
 }
 
-// reserved lists the members that the shape does not use for text.
+// reserved lists the names of members that cannot hold a text.
 var reserved = map[string]bool{
 	"page": true, "name": true, "sections": true, "groups": true, "subgroups": true, "blocks": true, "fields": true, "actions": true, "links": true,
 	"media": true, "media_items": true, "texts": true, "relations": true, "ai_context": true, "ai_tags": true,

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Wrap breaks a text into lines of a number of columns, and divides them at the marks of the
-// text. It breaks lines at spaces, before letters of two columns, and inside words that are longer
-// than a line.
+// Wrap breaks a text into lines of at most the given number of columns. It divides each line into
+// marked and other parts; marks are byte ranges of the text. It breaks lines at spaces, before
+// letters of two columns, and inside words that are longer than a line.
 func Wrap(text string, marks [][2]int, columns int) (lines [][]Part) {
 	var line []Part
 	used := 0
@@ -38,8 +38,8 @@ func Wrap(text string, marks [][2]int, columns int) (lines [][]Part) {
 	return lines
 }
 
-// unit returns the end of the unbreakable part at i, and its number of columns. The part is a
-// word, or one wide letter with the signs that must not begin a line.
+// unit returns the end of the unbreakable part at i, and its number of columns. The part is a word,
+// or one wide letter with the punctuation that must not be separated from it.
 func unit(text string, i, columns int) (end, wide int) {
 	opening, alone := true, false
 	for end = i; end < len(text); {
@@ -59,7 +59,7 @@ func unit(text string, i, columns int) (end, wide int) {
 	return end, wide
 }
 
-// neverStartsLine reports whether a sign must not begin a line.
+// neverStartsLine reports whether a character must not begin a line.
 func neverStartsLine(r rune) bool {
 	return unicode.IsPunct(r) && !unicode.In(r, unicode.Ps, unicode.Pi)
 }

@@ -26,7 +26,7 @@ func New(w io.Writer, lookup func(string) (string, bool)) *Writer {
 	return &Writer{to: w, lookup: lookup, Terminal: Is(w, lookup)}
 }
 
-// Own returns the destination of w, for text that is not from other sources.
+// Own returns the destination of w, for trusted text.
 func (w *Writer) Own() io.Writer { return w.to }
 
 // Verbatim returns a writer for a document that a program reads. It changes the bytes only on a
@@ -50,7 +50,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// escape appends text with its unseen characters escaped. It returns the incomplete end.
+// escape appends text with its invisible characters escaped. It returns the incomplete end.
 func escape(out, b []byte) (escaped, rest []byte) {
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
