@@ -24,7 +24,7 @@ type Origin struct {
 	// read the site, Detect returns [millrace.ErrNotFound]. If Detect is nil, the origin can read
 	// every site.
 	Detect func(ctx context.Context, client *http.Client, source string) (home string, err error)
-	// Built returns the folder of the site that a generator has built from a folder. ok is false if
+	// Built returns the folder with the site that a generator has built from dir. ok is false if
 	// the built site does not exist. Built may be nil.
 	Built func(dir string) (built string, ok bool)
 	Open  func(source string, o *Options) (*Source, error)

@@ -116,7 +116,7 @@ var ofServers = map[string]bool{
 	"Last-Modified": true, "Link": true, "Repr-Digest": true, "Server": true,
 }
 
-// set returns the number of a common header. It adds the header if it is new.
+// set returns the number of a header that files have in common. It adds the header if it is new.
 func (b *Build) set(common []field, immutable bool) int {
 	text := fmt.Sprint(immutable, common)
 	n, known := b.sets[text]

@@ -73,7 +73,7 @@ type Build struct {
 type nameEntry struct {
 	exact key
 	file  bool  // false = folder
-	at    int64 // offset of its line in the record. If zero, it is reserved only.
+	at    int64 // offset of its line in the record. If zero, the name is only reserved.
 }
 
 // Item is a file to write.
@@ -245,8 +245,9 @@ func (b *Build) there(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Add writes the handler's response for an item if its status is 200. It reports a document that a
-// static host cannot serve as omitted. It returns errors of the handler and the file system.
+// Add writes the handler's response for an item if its status is 200. A document that a static host
+// cannot serve is listed as left out in the report. Add returns errors of the handler and the file
+// system.
 func (b *Build) Add(ctx context.Context, it Item) error {
 	name := it.Name
 	if name == "" {
@@ -307,10 +308,10 @@ func (b *Build) separateName(name string) string {
 	return name
 }
 
-// Finish writes the configuration of the hosts, removes old files, and completes the record. After
-// that, everything is durable. Finish keeps a file that no build has written, even if a file of
-// this build has the same name but other bytes. Finish then writes all other files, and returns
-// [millrace.ErrConflict] with the code foreign-file.
+// Finish writes the configuration of the host, removes old files, and completes the record. After
+// that, everything is durable. Without Options.Force, Finish keeps a file that no build has
+// written, even if a file of this build has the same name but other bytes. Finish then writes all
+// other files, and returns [millrace.ErrConflict] with the code foreign-file.
 func (b *Build) Finish(ctx context.Context) error {
 	if err := b.finish(ctx); err != nil {
 		return fmt.Errorf("build: %w", err)

@@ -149,7 +149,8 @@ func (w *reply) WriteHeader(status int) {
 	}
 }
 
-// Write implements [http.ResponseWriter]. It drops bytes above maxReply.
+// Write implements [http.ResponseWriter]. If the body would exceed maxReply, it returns
+// ErrTooLarge.
 func (w *reply) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.body.Len()+len(p) > maxReply {

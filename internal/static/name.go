@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of file systems and hosts.
+// Limits of file systems and hosts, in bytes.
 const (
 	maxSegment = 255
 	maxName    = 1024

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A location sets the Content-Type; add_header sets all other fields.
+// Header fields that the configuration of some hosts treats differently from others.
 const (
 	contentType     = "Content-Type"
 	contentEncoding = "Content-Encoding"
@@ -16,8 +16,8 @@ const (
 	allowOrigin     = "Access-Control-Allow-Origin"
 )
 
-// quoted returns s as a string of nginx's configuration without variables. It returns
-// false if s contains a dollar sign, which cannot be escaped.
+// quoted returns s as a string of nginx's configuration without variables. It returns false if s
+// contains a dollar sign, a NUL or a line end, which cannot be escaped.
 func quoted(s string) (string, bool) {
 	if strings.ContainsAny(s, "$\x00\n\r") {
 		return "", false

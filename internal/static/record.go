@@ -35,7 +35,7 @@ type line struct {
 	Format int    `json:"format,omitempty"` // on the first line
 	Base   string `json:"base,omitempty"`   // on the first line
 
-	Header []field `json:"header,omitempty"` // a common header; they are numbered from 1
+	Header []field `json:"header,omitempty"` // a header that files have in common; these headers are numbered from 1
 
 	Name string `json:"name,omitempty"`
 	Size int64  `json:"size,omitempty"`
@@ -79,7 +79,7 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// compressedLines is like lines, for a record of an earlier build.
+// compressedLines is like lines, for the compressed record of an earlier build.
 func compressedLines(r io.Reader, f func(l *line) error) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -241,7 +241,7 @@ func (b *Build) sweep() error {
 	return nil
 }
 
-// prune removes the empty folders of a file.
+// prune removes the folders above a removed file that are now empty.
 func (b *Build) prune(name string) {
 	for _, dir := range slices.Backward(parents(name)) {
 		if b.root.Remove(dir) != nil {

@@ -89,7 +89,7 @@ func (b *Build) wildcards() ([]rule, error) {
 	}
 	var found []rule
 	for p, t := range known {
-		// An immutable file gets another name at the next change. A rule for its name would
+		// An immutable file gets a new name at each change, so a rule for its exact name would
 		// change too.
 		if (t.n > 1 || t.immutable) && len(t.common) > 0 {
 			found = append(found, rule{p, t.common})
@@ -99,7 +99,7 @@ func (b *Build) wildcards() ([]rule, error) {
 		x, y := known[a.path], known[b.path]
 		switch {
 		case x.immutable != y.immutable:
-			return cmp.Compare(immutableLast(x), immutableLast(y)) // the number of paths with immutable files is not meaningful
+			return cmp.Compare(immutableLast(x), immutableLast(y)) // for immutable files, the number of paths is not meaningful
 		case x.immutable:
 			return cmp.Compare(a.path, b.path)
 		}

@@ -110,7 +110,8 @@ func (b *Build) cloudFrontHeaders(w *bufio.Writer) error {
 	return e.Encode(policy)
 }
 
-// cloudFrontFunction writes a function for viewer requests: S3 has no index files.
+// cloudFrontFunction writes a function that adds index.html to requests for folders, because S3 has
+// no index files.
 func cloudFrontFunction(w *bufio.Writer) error {
 	_, err := w.WriteString(`function handler(event) {
   var request = event.request;

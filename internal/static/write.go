@@ -21,7 +21,7 @@ type output struct {
 	name  string
 
 	begun bool
-	old   *os.File // the existing file, or nil if absent or different
+	old   *os.File // the existing file, or nil if absent or not regular
 	same  int64    // number of equal bytes
 	tmp   *os.File
 	at    string // name of tmp
@@ -140,7 +140,7 @@ func (o *output) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// finish completes a file and writes its record.
+// finish completes a file and adds a line for it to the record.
 func (o *output) finish(modified time.Time, e *entry) error {
 	b := o.build
 	changed, err := o.complete(modified)
@@ -150,7 +150,7 @@ func (o *output) finish(modified time.Time, e *entry) error {
 	case changed && !b.force && !b.owned[keyOf(o.name)] && b.there(o.name):
 		b.refuse(o.name, cmp.Or(e.Path, "/"+o.name), e.Protocol)
 		return nil
-	case changed && b.inTheWay(o.name): // until Finish removes the conflicting file
+	case changed && b.inTheWay(o.name): // Finish first removes the conflicting file
 		err = o.closeFiles()
 		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at, size: o.size})
 		o.tmp = nil // so that discard keeps the file

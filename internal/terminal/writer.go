@@ -18,7 +18,7 @@ type Writer struct {
 	lookup   func(string) (string, bool)
 	mu       sync.Mutex
 	rest     []byte // start of a character or line end, which the next write completes
-	Terminal bool   // shows progress
+	Terminal bool   // to is a terminal that shows progress
 }
 
 // New returns a Writer to w. lookup returns the environment variables TERM and NO_COLOR.

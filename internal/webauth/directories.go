@@ -33,7 +33,7 @@ const (
 // directories fetches and caches the directories that signatures name.
 type directories struct {
 	client *http.Client
-	limit  time.Duration // of one fetch, including the wait in the queue of its host
+	limit  time.Duration // time limit of one fetch, including the wait in the host's queue
 	*directoryCache
 }
 

@@ -22,7 +22,7 @@ type nonces struct {
 	mu         sync.Mutex
 	young, old map[[16]byte]int64 // expiry by nonce, in Unix seconds
 
-	shared bool     // other processes get the nonces of fresh
+	shared bool     // use also adds new nonces to fresh, for other processes
 	fresh  []nonce  // not stored yet
 	read   position // position in the store; only share uses it
 }

@@ -22,7 +22,7 @@ const (
 // Directory publishes the keys of a host at [DirectoryPath]. It is safe for
 // concurrent use.
 type Directory struct {
-	authority string // base of the host
+	authority string // scheme and authority of the host
 	signers   []*Key
 	body      []byte
 	header    http.Header

@@ -17,18 +17,18 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// verifySkew is the maximum time by which a reader's clock may be behind the clock of a site.
+// verifySkew is the maximum difference between the clocks of a reader and a site.
 const verifySkew = time.Hour
 
-// patience is the maximum time in which a reader waits for a key: the queue of a slow host may be
-// long.
+// patience is the maximum time that a reader waits for a key, because the queue of a slow host may
+// be long.
 const patience = 5 * time.Minute
 
 // VerifyCounts counts the signatures of a site's responses.
 type VerifyCounts struct {
 	Verified   int64    `json:"verified"`             // valid signatures
 	Invalid    int64    `json:"invalid,omitempty"`    // signatures that do not match, or are outside their validity period
-	Unverified int64    `json:"unverified,omitempty"` // signatures whose key the site does not publish
+	Unverified int64    `json:"unverified,omitempty"` // signatures whose key the site does not publish, or whose key could not be fetched
 	Unsigned   int64    `json:"unsigned,omitempty"`   // responses without a signature
 	Keys       []string `json:"keys,omitempty"`       // thumbprints of the keys of valid signatures
 }
@@ -68,10 +68,10 @@ func (e *VerifyError) Error() string { return e.URL + ": invalid signature: " + 
 // Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
-// Check verifies the signature of a response. The reader of the body must compare it with
-// Content-Digest and, on a mismatch, call broken unless it is nil. The error is a [*VerifyError] if
-// the response differs from what the site signed. It is nil for a response without a signature, and
-// for a signature whose key cannot be fetched.
+// Check verifies the signature of a response. The reader of the body must compare the body with
+// Content-Digest and, on a mismatch, call broken unless broken is nil. The error is a
+// [*VerifyError] if the signature is invalid. It is nil for a response without a signature, and for
+// a signature whose key cannot be fetched.
 func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Used nonces are a log in the State of a store. Processes append to its last segment, and read
-// what others have appended.
+// Used nonces are stored as a log in the State of a store. Processes append to its last segment,
+// and read what others have appended.
 const (
 	shareEvery  = time.Second
 	recordSize  = 24
@@ -33,9 +33,9 @@ type share struct {
 	first state.JSON[int] // the first segment; earlier ones are deleted
 }
 
-// Share exchanges used nonces with other processes by the State of a store, until the context
-// ends. name is the namespace of the site. A nonce that one process has accepted is refused by
-// the others within two seconds.
+// Share exchanges used nonces with other processes through the State of a store, until the context
+// ends. name is the namespace of the site. Two seconds after one process has accepted a nonce, all
+// other processes refuse that nonce.
 func (v *Verifier) Share(ctx context.Context, st store.State, name string, log *slog.Logger) {
 	s := &share{v.nonces, st, name, state.JSON[int]{State: st, Namespace: name, Key: "nonces"}}
 	s.mu.Lock()
@@ -117,7 +117,8 @@ func (s *share) merge(segment []byte, now time.Time) {
 	}
 }
 
-// drop deletes the first segments, if all of their nonces have expired, or if there are too many.
+// drop deletes the first segments if all their nonces have expired, or if there are too many
+// segments.
 func (s *share) drop(ctx context.Context, now time.Time) error {
 	for {
 		first, err := s.first.Load(ctx)

@@ -74,7 +74,8 @@ func signatures(h http.Header, tag string) ([]signature, error) {
 	return out, nil
 }
 
-// read parses the parameters (RFC 9421, section 2.3). One of a wrong type counts as absent.
+// read parses the parameters (RFC 9421, section 2.3). A parameter of the wrong type counts as
+// absent.
 func (s *signature) read() {
 	p := s.covered.Params
 	at := func(name string) time.Time {

@@ -26,9 +26,9 @@ type Signer struct {
 	now      func() time.Time
 }
 
-// NewSigner returns a signer that names the directory at a URL, which must list the key. The
-// URL is sent unchanged. Only sites of the same private network accept an http URL. Errors are
-// [millrace.ErrInvalid].
+// NewSigner returns a signer that names the directory at a URL, which must list the key. The URL is
+// sent unchanged. An http URL works only for verifiers that allow it; see
+// [VerifierOptions.AllowHTTP]. Errors are [millrace.ErrInvalid].
 func NewSigner(key *Key, directory string) (*Signer, error) {
 	if _, err := parseAgent(directory, true); err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func NewSigner(key *Key, directory string) (*Signer, error) {
 	return &Signer{key: key, agent: directory, lifetime: time.Minute, now: time.Now}, nil
 }
 
-// Sign adds a signature of host, method and path to a request just before it is sent.
+// Sign adds a signature of host, method and path to a request. Call it just before sending the
+// request.
 func (s *Signer) Sign(r *http.Request) error {
 	nonce := make([]byte, nonceSize)
 	_, _ = rand.Read(nonce) // rand.Read never fails

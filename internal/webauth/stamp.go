@@ -28,9 +28,9 @@ type Stamp struct {
 // passed to [Stamp.Sign], without a "/" at its end.
 func NewStamp(key *Key, prefix string) *Stamp { return &Stamp{key: key, prefix: prefix, now: time.Now} }
 
-// Sign returns the fields Signature-Input and Signature for a response with header h to a GET
-// of target, the path and query as sent. Until the time again, the fields are also
-// valid for later responses to the same request.
+// Sign returns the fields Signature-Input and Signature for a response with header h to a GET of
+// target, the path and query as sent. The caller may reuse the fields for the same response until
+// the time again.
 func (s *Stamp) Sign(target string, status int, h http.Header) (input, value string, again time.Time, err error) {
 	now := s.now()
 	m := &message{status: status, field: h, req: &message{method: http.MethodGet, target: s.prefix + target}}
