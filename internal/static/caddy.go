@@ -104,8 +104,8 @@ route @millrace_d%[1]d {
 		fmt.Fprintf(w, "\theader {\n\t\t%s %s\n\t\tdefer\n\t}\n", contentEncoding, coding)
 	}
 	if immutable {
-		// The file server compares If-Range with its own validator, so remove an If-Range with the
-		// right one.
+		// The file server compares If-Range with its own validator, so remove an If-Range that
+		// matches the document's validator.
 		fmt.Fprintf(w, `	@millrace_rest%[1]d expression `+"`{millrace_tag} != \"\" && {http.request.header.If-Range} == {millrace_tag}`"+`
 	request_header @millrace_rest%[1]d -If-Range
 `, set)

@@ -31,7 +31,7 @@ func (c *cleaner) component(s string, i int) int {
 }
 
 // tagEnd returns the length of the tag at the start of a text, including quotes and braces. It
-// returns 0 if the tag does not end soon.
+// returns 0 if the tag does not end within 5,000 bytes.
 func tagEnd(s string) int {
 	var quote byte
 	depth := 0

@@ -20,7 +20,7 @@ var (
 	tagName    = regexp.MustCompile(`^[\w./-]+`)
 )
 
-// text writes lines of text without tags.
+// text writes lines of text, and replaces or omits the tags in them.
 func (c *cleaner) text(s string) {
 	clear(c.absent)
 	for i := 0; i < len(s); {

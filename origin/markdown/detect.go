@@ -36,7 +36,7 @@ type project struct {
 	root *os.Root
 	file string // configuration file, or ""
 	conf matter // content of a YAML, TOML or JSON file
-	text string // content of another file
+	text string // content of a file in another format
 }
 
 // isFolder reports whether a folder of the project exists.
@@ -81,7 +81,7 @@ func (p *project) read(name string) (matter, error) {
 }
 
 // detect returns the project whose folder is dir or contains dir, and the name of dir in the
-// project.
+// project. If no project is found, it returns dir as a project of the kind Plain.
 func detect(dir string, kind Kind) (top, sub string, s *site, config string, err error) {
 	for _, top := range []string{dir, filepath.Dir(dir)} {
 		sub, err := filepath.Rel(top, dir)
@@ -134,7 +134,7 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 		if p.file == "" && !force {
 			continue
 		}
-		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // has a file of the same name
+		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // the configuration files of these generators have the same names as those of others
 			return s, "", nil
 		}
 		s, err := c.load(p)

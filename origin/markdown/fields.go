@@ -82,8 +82,8 @@ func kindOf(u string, m matter) millrace.PageKind {
 	return ""
 }
 
-// author returns the names of the authors without e-mail addresses. known contains the names for
-// keys.
+// author returns the names of the authors without e-mail addresses. known maps keys of authors to
+// their names.
 func author(m matter, known map[string]string) string {
 	var names []string
 	add := func(v any) {
@@ -146,7 +146,8 @@ func languageTag(s string) string {
 }
 
 // title sets the title. It is taken from the front matter, the first heading of level 1, the
-// navigation, or the file name, in this order. The heading is removed from the blocks.
+// navigation, or the file name, in this order. A heading of level 1 with the same text as the title
+// is removed from the blocks.
 func title(p *millrace.Page, sp spot, m matter, file string) {
 	p.Title = m.text("title")
 	at := slices.IndexFunc(p.Blocks, func(b millrace.Block) bool { return b.Type == millrace.HeadingBlock && b.Level == 1 })

@@ -160,8 +160,8 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	return ctx.Err()
 }
 
-// assignURL decides which of several files gets the URL that they share. It is the first file in
-// the order of the names, except that an index precedes a README.
+// assignURL decides which of several files gets the URL that they share. The first file in the
+// order of the names gets the URL, except that an index precedes a README.
 func (s *snapshot) assignURL(ctx context.Context, x *index, twice map[uint64]string) {
 	weak := func(file string) bool {
 		sp, err := s.spot(file, &head{any: true})

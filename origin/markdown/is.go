@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// maxScan is the maximum number of names that Is examines.
+// maxScan is the maximum number of names that Is examines in each folder that contains pages.
 const maxScan = 20_000
 
 // Is reports whether a folder is a Markdown site and not a built site. One of these conditions must
 // hold:
 //
-//   - It has Markdown files, and the configuration of a generator or its content.
+//   - It has Markdown files, and is a generator's project or the content folder of one.
 //   - It has Markdown pages, no index.html at its top, and fewer HTML pages than
 //     Markdown pages.
 //

@@ -187,8 +187,8 @@ func lowered(v map[string]any) matter {
 	return out
 }
 
-// list returns a value as a list of strings. It splits a string at commas, or at spaces if spaces
-// is set.
+// list returns a value as a list of strings. It splits a string at commas, or, if spaces is set and
+// the string has no comma, at spaces.
 func (m matter) list(name string, spaces bool) []string {
 	var out []string
 	switch v := m[name].(type) {

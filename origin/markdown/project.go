@@ -88,7 +88,8 @@ func Built(dir string) (built string, ok bool) {
 	return "", false
 }
 
-// refusal returns an error if the addresses of a project are not computed, and nil otherwise.
+// refusal returns an error if this package cannot compute the addresses of a project, and nil
+// otherwise.
 func (s *site) refusal() error {
 	if s.unsupported == "" {
 		return nil

@@ -124,8 +124,8 @@ func stemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)
 // isReadme reports whether a file is a README, which on some sites is the page of its folder.
 func isReadme(stem string) bool { return strings.EqualFold(stem, "readme") }
 
-// join returns the path of a folder's page. The path, such as "/" or "a/b/", may be followed by a
-// name.
+// join joins parts to a path that starts with one slash and, unless it is "/", does not end with
+// one.
 func join(parts ...string) string {
 	return "/" + strings.TrimLeft(path.Join(parts...), "/")
 }

@@ -46,7 +46,7 @@ func (p *project) hugoConfig() (matter, error) {
 	for _, dir := range []string{"config/_default", "config/production"} {
 		list, err := fs.ReadDir(p.root.FS(), dir)
 		if err != nil {
-			continue // a project may lack this file
+			continue // a project may lack this folder
 		}
 		for _, e := range list {
 			name := path.Join(dir, e.Name())
@@ -474,7 +474,7 @@ func slice(list []string, part string) []string {
 }
 
 // clean converts a path as Hugo does: to lower case, with hyphens for white space, and without
-// characters other than letters, digits and a few signs.
+// characters other than letters, digits and some punctuation.
 func (h *hugoSite) clean(s string) string {
 	var b strings.Builder
 	hyphen, was := false, false

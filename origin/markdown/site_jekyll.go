@@ -345,7 +345,7 @@ func (v *jekyllValues) expand(template string) string {
 }
 
 // jekyllSlug replaces characters other than letters and digits with hyphens. If pretty is set, it
-// keeps the signs that are allowed in a path.
+// keeps punctuation that is allowed in a path.
 func jekyllSlug(s string, pretty bool) string {
 	var b strings.Builder
 	hyphen := false
