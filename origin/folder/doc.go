@@ -8,9 +8,10 @@
 // docs/a.html. The package skips:
 //
 //   - names that start with a dot, except .well-known, without a report;
-//   - directories whose names start with an underscore, and files with such names if no other page
-//     links to them. If they contain pages, with a report. Generators use such names for drafts,
-//     parts of pages and styles. A link from a file with such a name does not count;
+//   - directories whose names start with an underscore, with a report if they contain pages; and
+//     files with such names, with a report, if no other page links to them. Generators use such
+//     names for drafts, parts of pages and styles. A link from a file with such a name does not
+//     count;
 //   - error pages such as 404.html and the verification files of search engines, with a report;
 //   - files that are empty, too large or not regular, and symbolic links that lead out of the
 //     folder, to nothing or in a circle, with a report.

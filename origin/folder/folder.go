@@ -53,7 +53,7 @@ type Folder struct {
 	now  func() time.Time
 	open func(file string) // called with the name of every page that is read; may be nil
 
-	linked  atomic.Pointer[linked] // result of the last walk. If nil, there is no walk yet.
+	linked  atomic.Pointer[linked] // result of the last walk; nil before the first
 	mu      sync.Mutex             // held by refresh
 	present atomic.Pointer[snapshot]
 }
@@ -115,8 +115,8 @@ func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
 // Changes walks the whole folder in the bytewise order of the URLs. It stores the entries of one
 // directory and its parents at a time. For every page, it yields a Put without a page. Pages whose
-// names start with an underscore come last; since contains the pages that were searched for links
-// to them. The stream ends with one checkpoint, which is Complete unless a directory could not be
+// names start with an underscore come last; since contains the links to them that the previous walk
+// found. The stream ends with one checkpoint, which is Complete unless a directory could not be
 // read. If the name or the kind of a file shows that it is not a page, Changes yields a
 // [*millrace.SkipError]. If the folder is missing, the error is [millrace.ErrUnavailable].
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {

@@ -46,7 +46,7 @@ type run struct {
 	is       cursor
 	settled  []string // types whose items were all named, and deleted types
 	closed   []string // types in the API whose items are not pages
-	unlisted bool     // a type could not be listed, so its stored pages are kept
+	unlisted bool     // a type was not listed, because it is unchanged or its list failed; its stored pages are kept
 
 	broken bool // an item of the current type is unavailable
 

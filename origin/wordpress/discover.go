@@ -25,7 +25,7 @@ import (
 const (
 	apiRel  = "https://api.w.org/" // link relation to the API
 	maxHead = 512 << 10            // number of bytes at the start of an HTML page that are searched
-	maxAPIs = 4                    // maximum number of API roots that are tried in the HTML of a page, and in its header fields
+	maxAPIs = 4                    // maximum number of API roots from the HTML of a page; twice as many with those from its header fields
 )
 
 // site contains the properties of a WordPress site, without its items. It never changes.
@@ -161,8 +161,8 @@ func (f *site) route(path string, q url.Values) string {
 	for k, v := range q {
 		all[k] = v
 	}
-	// A query may contain colons, commas and slashes (RFC 3986, section 3.4). They make logs easier
-	// to read.
+	// A query may contain unescaped colons, commas and slashes (RFC 3986, section 3.4), which make
+	// logs easier to read.
 	u.RawQuery = strings.NewReplacer("%2F", "/", "%3A", ":", "%2C", ",").Replace(all.Encode())
 	return u.String()
 }
@@ -189,8 +189,8 @@ type head struct {
 
 var language = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8}){0,3}$`)
 
-// readHead parses the start of an HTML page and closes the response. If the HTML is invalid or the
-// media type is another one, the head is empty.
+// readHead parses the start of an HTML page and closes the response. If the body cannot be decoded
+// or the media type is not HTML, the head is empty.
 func readHead(resp *http.Response) head {
 	var h head
 	body, err := fetch.Decode(resp)

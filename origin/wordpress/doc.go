@@ -50,7 +50,7 @@
 // earlier parts until it finds the item. Items that are published, edited or restored during a run
 // are found by the next run, because the cursor contains the time before the list was read.
 //
-// modified_after compares dates in the site's time zone, which is set back by an hour once a year.
-// This parameter only saves requests: the light listing finds the items that are missing from its
-// results.
+// modified_after compares dates in the site's local time, which may be set back by an hour once a
+// year. This parameter only saves requests: the light listing finds the items that are missing from
+// its results.
 package wordpress

@@ -17,8 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// item is a post, a page or an item of another type in the API. Only the first members of the lists
-// of names are read.
+// item is a post, a page or an item of another type in the API. Only the first author is used.
 type item struct {
 	ID       int64    `json:"id"`
 	Status   string   `json:"status"`
@@ -162,8 +161,8 @@ func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref 
 // gmtLayout is the format of GMT times in the API.
 const gmtLayout = "2006-01-02T15:04:05"
 
-// racy reports whether an item may have been modified again without a new modification time after a
-// response. date is the time of the response.
+// racy reports whether an item may change after a response and keep the same modification time.
+// date is the time of the response.
 func racy(modified string, date time.Time) bool {
 	t, err := time.Parse(gmtLayout, modified)
 	age := date.Sub(t)
@@ -220,7 +219,7 @@ var inline = map[string]bool{
 	"kbd": true, "mark": true, "q": true, "s": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true, "wbr": true,
 }
 
-// plain returns the text of one line of HTML.
+// plain returns the text of an HTML fragment as one line.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return strings.Join(strings.Fields(s), " ")

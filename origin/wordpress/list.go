@@ -25,7 +25,7 @@ var perPage = [...]int{100, 10, 1}
 const maxRequests = 200_000
 
 // The members of an item that are requested. WordPress before 5.3 returns nothing for a part of a
-// member, so the request for a full item names complete members.
+// member, so the request for a full item names title, content and excerpt without their parts.
 const (
 	lightFields = "id,status,link,date_gmt,modified_gmt,content.protected,excerpt.protected"
 	fullFields  = "id,status,link,date_gmt,modified_gmt,title,content,excerpt,_links.author,_links.wp:term,_embedded," +

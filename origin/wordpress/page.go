@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// Page fetches one item at its Location. If the Location is empty, Page finds the item from the
-// HTML at the URL, or from the last segment of the URL. If the page is no longer public or has a
-// password, Page returns [millrace.ErrNotFound].
+// Page fetches one item at its Location. If the Location is empty, Page finds the item by the Link
+// fields of the response at the URL, or by the last segment of the URL. If the page is no longer
+// public or has a password, Page returns [millrace.ErrNotFound].
 func (s *Site) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := s.page(ctx, have)
 	if err != nil {
@@ -106,8 +106,8 @@ func (f *site) item(location string) (t postType, id string, ok bool) {
 	return f.types[at], path[i+1:], true
 }
 
-// locate finds the item that the HTML at a URL names, or the item whose slug is the last segment of
-// the URL. It returns the item's location.
+// locate finds the item that the Link fields of the response at a URL name, or the item whose slug
+// is the last segment of the URL. It returns the item's location.
 func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) {
 	resp, err := s.do(ctx, http.MethodHead, abs)
 	if err != nil {

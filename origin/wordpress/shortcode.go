@@ -14,7 +14,8 @@ var shortcode = regexp.MustCompile(`\[/?[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?:\s[^\
 	`|\[[a-z][a-z0-9_-]*(?:\s+[a-z][a-z0-9_-]*\s*=\s*(?:"[^"\[\]]*"|'[^'\[\]]*'|[“”″][^“”″\[\]]*[“”″]|[^\s"'\[\]]+))+\s*/?\]` +
 	`|\[/[a-z][a-z0-9_-]*\]`)
 
-// plainCode matches a name without attributes. It is a shortcode if a matching end exists.
+// plainCode matches a name in brackets without attributes, which is a shortcode if a matching end
+// exists.
 var plainCode = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
 
 // ending matches the end of a shortcode.

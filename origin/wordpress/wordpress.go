@@ -48,7 +48,7 @@ type Site struct {
 	now       func() time.Time
 	log       *slog.Logger
 	known     atomic.Pointer[site]   // last known properties, or nil
-	warned    atomic.Pointer[string] // types that reportUnread has reported last
+	warned    atomic.Pointer[string] // types that reportUnread has last logged as not found
 	title     atomic.Pointer[title]  // last known title, or nil
 }
 
