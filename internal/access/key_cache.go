@@ -36,7 +36,7 @@ type keyCache struct {
 
 const (
 	keysFor    = time.Second           // lifetime of the cached keys
-	keysNew    = 50 * time.Millisecond // their lifetime for a request with an unknown key, which may be new
+	keysNew    = 50 * time.Millisecond // lifetime of the cached keys for a request with an unknown key, which may be new
 	keysShare  = 20                    // reads for unknown keys take at most 1/keysShare of the time
 	keysWait   = 5 * time.Second       // time limit of a read
 	keysFailed = 30                    // failed reads in a row after which all leases end
@@ -90,7 +90,7 @@ func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	return found
 }
 
-// refresh reads the keys from the store. If the last read was less than ago before now, refresh
+// refresh reads the keys from the store. If the time since the last read is less than ago, refresh
 // only returns the error of that read. The caller holds the lock.
 func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	now := k.now()

@@ -223,7 +223,8 @@ func (q *Request) SetRateLimit(h http.Header) {
 	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits
 }
 
-// client returns the client of a request: its key, if that is valid for any scope, or its address.
+// client returns the client of a request: its key if the key is valid, whatever its scopes, or else
+// its address.
 func (q *Request) client() Client {
 	if q.r.Header["Authorization"] != nil {
 		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {

@@ -85,8 +85,8 @@ func (o *output) recover() error {
 }
 
 // records calls f with each file of a manifest or journal, up to a damaged line, and returns the
-// length of the valid lines. It ignores the rest: an interrupted write damages only the last line,
-// and the file that this line names has not been renamed yet.
+// length of the valid lines. An interrupted write damages only the last line. In a journal, the
+// file of that line has not been renamed yet. A damaged manifest is completed from the journal.
 func records(r io.Reader, f func(record) error) (complete int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
