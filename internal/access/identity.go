@@ -78,7 +78,7 @@ func (q *Request) signed() {
 		case q.id.Bot == nil || q.id.Bot == bots.Other:
 			q.id.Bot = by
 		case by == bots.Other || by.Family != q.id.Bot.Family:
-			q.id.Identification = bots.Forged // the key is not that of the named bot
+			q.id.Identification = bots.Forged // the key belongs to another operator than the named bot
 			q.id.Why = "the key belongs to " + agent + ", but the user agent names another operator"
 		}
 	}

@@ -23,7 +23,7 @@ type keyCache struct {
 	now  func() time.Time
 	// clock returns the store's time, which determines when keys expire.
 	clock func() time.Time
-	own   atomic.Pointer[store.Key] // see OwnKey; nil if none
+	own   atomic.Pointer[store.Key] // the owner's key, see OwnKey; nil if none
 
 	mu     sync.Mutex
 	read   time.Time // time of the last read

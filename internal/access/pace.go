@@ -65,7 +65,7 @@ const stall = time.Minute
 // Paced reports whether the body must be written by [Request.Send].
 func (q *Request) Paced() bool { return q.paced }
 
-// Send writes a part of the body of a large document within the limits.
+// Send writes part of a large document's body within the limits.
 func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	p, ctx, c := q.guard.pacing, q.r.Context(), q.client()
 	control := http.NewResponseController(w)

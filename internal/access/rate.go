@@ -83,8 +83,8 @@ func newLimits() *limits {
 	return &limits{now: time.Now, replicas: func() int { return 1 }, seed: maphash.MakeSeed(), buckets: buckets}
 }
 
-// of returns the bucket of a client, and that of its network: a /24, or a /48 for IPv6. The
-// limit of a network is sixteen times that of a client. around is nil for a key or a bot.
+// of returns a client's bucket, and the bucket of its network, which is a /24, or a /48 for IPv6. A
+// network's limit is sixteen times a client's. around is nil for a key or a bot.
 func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,7 +204,7 @@ func (q *Request) count(of *quota, c Client) error {
 type remainingQuota struct {
 	q      *quota
 	bucket *rate.Limiter
-	left   int64 // requests allowed now
+	left   int64 // number of requests allowed now
 	full   time.Duration
 }
 

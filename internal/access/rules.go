@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 )
 
-// Action is the treatment of requests of a class of bots.
+// Action says what happens to requests from a class of bots.
 type Action int
 
 // Actions.
@@ -76,8 +76,8 @@ type rule struct {
 type botRules struct {
 	table      *bots.Table
 	byBot      map[*bots.Bot]*rule // the most specific rule of each bot
-	bots       *rule               // may be nil
-	unverified *rule               // may be nil
+	bots       *rule               // rule for ClassBots, or nil
+	unverified *rule               // rule for ClassUnverified, or nil
 	hosts      map[string]*rule    // rules by the host of the signature
 }
 

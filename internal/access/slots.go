@@ -24,7 +24,7 @@ type Slots struct {
 	short map[Client]int // number of streams that lasted less than a second and ended within the last second
 }
 
-// few returns the maximum number of slots of one client once half of all slots are taken.
+// few returns how many slots one client may have once half of all slots are taken.
 func (s *Slots) few() int { return max(4, s.most/16) }
 
 // NewSlots returns most slots, or 2048 if most is 0. It calls changed, which may be nil, with the

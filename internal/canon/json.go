@@ -31,11 +31,11 @@ func AppendString(dst []byte, s string) []byte {
 	}
 }
 
-// plain returns the length of the part of s before the first byte that needs an escape: a
-// control character, a quote or a backslash. It examines eight bytes at a time: in each lane
-// of w, the high bit of the three terms means "below 0x20", "is a quote" and "is a backslash".
-// A borrow can only mark a lane above a correctly marked one, so the lowest mark is always
-// correct.
+// plain returns the index of the first byte of s that needs an escape, which is a control
+// character, a quote or a backslash. If there is no such byte, it returns len(s). It examines eight
+// bytes at a time: in each lane of w, the high bit of the three terms means "below 0x20", "is a
+// quote" and "is a backslash". A borrow can only mark a lane above a correctly marked one, so the
+// lowest mark is always correct.
 func plain(s string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -74,9 +74,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// AppendNumber appends a number in the form of RFC 8785, section 3.2.2.3, which is that of
-// ECMAScript: the shortest digits that read back as f, with an exponent below 1e-6 and from
-// 1e21 on. It writes null for NaN and the infinities, which JSON lacks.
+// AppendNumber appends a number in the form of RFC 8785, section 3.2.2.3, as ECMAScript does: the
+// shortest digits that read back as f, with an exponent below 1e-6 and from 1e21 on. It writes null
+// for NaN and the infinities, which JSON lacks.
 func AppendNumber(dst []byte, f float64) []byte {
 	switch abs := math.Abs(f); {
 	case math.IsNaN(f), math.IsInf(f, 0):
@@ -95,9 +95,9 @@ func AppendNumber(dst []byte, f float64) []byte {
 	return dst
 }
 
-// CompareNames compares two member names in the order of RFC 8785, section 3.2.3: by
-// UTF-16 code units. This order differs from that of bytes only between a character above U+FFFF
-// and one from U+E000 to U+FFFF.
+// CompareNames compares two member names in the order of RFC 8785, section 3.2.3: by UTF-16 code
+// units. This order differs from byte order only if one character is above U+FFFF and the other is
+// from U+E000 to U+FFFF.
 func CompareNames(a, b string) int {
 	n := min(len(a), len(b))
 	i := 0

@@ -132,8 +132,8 @@ func (doc Names) Conflicts(pagePath string) (before, after []string) {
 	return before, after
 }
 
-// tildes counts the leading tildes of a segment of tildes and digits. It returns 0 for any other
-// segment.
+// tildes returns the number of leading tildes of a segment that consists of tildes and digits. It
+// returns 0 for any other segment.
 func tildes(segment string) int {
 	digits := strings.TrimLeft(segment, "~")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {

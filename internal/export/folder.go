@@ -32,7 +32,7 @@ type output struct {
 	batch      *replace.Batch
 	journalBuf *bufio.Writer // buffer of the journal
 
-	owned map[key]bool // folded names of files of earlier exports
+	owned map[key]bool // folded names of files that earlier exports wrote
 	names map[key]key  // files of this export: folded name to name
 	old   []byte       // buffer for comparing a file
 

@@ -27,8 +27,8 @@ const format = 1
 // record is a line of a manifest. The first line contains only the format.
 type record struct {
 	Format int    `json:"format,omitempty"`
-	File   string `json:"file,omitempty"` // with slashes
-	Sum    string `json:"sum,omitempty"`  // hex SHA-256
+	File   string `json:"file,omitempty"` // file name with slashes
+	Sum    string `json:"sum,omitempty"`  // SHA-256 of the file in hex
 }
 
 // recover adds the journal of a killed export to the manifest, and reads the manifest.

@@ -18,7 +18,7 @@ type line struct {
 	*millrace.Page
 	Text     string             `json:"text"`
 	Site     string             `json:"site"`
-	Revision string             `json:"revision"` // changes with the page
+	Revision string             `json:"revision"` // changes whenever the page changes
 	Terms    []policy.Statement `json:"terms,omitempty"`
 }
 

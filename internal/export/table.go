@@ -60,7 +60,7 @@ type column struct {
 	// The page in progress.
 	values           []byte
 	indexes          []int32
-	repeats, defined []uint8 // levels
+	repeats, defined []uint8 // repetition and definition levels
 	nulls, rows      int
 }
 

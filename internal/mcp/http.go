@@ -25,7 +25,7 @@ const maxBody = 64 << 10
 
 // request describes the HTTP request of a call.
 type request struct {
-	ctx  context.Context // ends with the request
+	ctx  context.Context // context that ends with the request
 	live millrace.Live   // published site of the gateway, or nil
 }
 

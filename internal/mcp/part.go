@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// budget is the maximum size of a part of a page as Markdown.
+// budget limits the Markdown of one part of a page.
 type budget struct {
 	characters int // code points
 	bytes      int // If zero, unlimited.
@@ -114,7 +114,7 @@ func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 		n--
 	}
 	if n == 0 {
-		n = len(out) // only headings
+		n = len(out) // out contains only headings
 	}
 	return out[:n], blockPath{i - (len(out) - n)}, nil
 }

@@ -55,7 +55,7 @@ func takeOne(b millrace.Block, at blockPath, room, i, n int) (head millrace.Bloc
 	return head, nil, nil
 }
 
-// spansIn returns the spans of a part of a text.
+// spansIn returns the spans of the text between two offsets, relative to the first.
 func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	for _, s := range spans {
 		if s.Start, s.End = max(s.Start, from)-from, min(s.End, to)-from; s.Start < s.End {

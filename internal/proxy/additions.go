@@ -20,7 +20,7 @@ import (
 
 // additions are the links and elements that are added to a page.
 type additions struct {
-	fields   []string // values of Link
+	fields   []string // values of the Link field
 	vary     []string // request fields that select the page or the target of a link
 	elements []byte   // elements for the head of the HTML, or nil
 	mark     string   // hash of the elements, or ""

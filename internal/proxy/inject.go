@@ -13,7 +13,7 @@ type injector struct {
 	offset  int64
 	pending []byte // start of the current tag: "<" and its name
 	raw     string // name of the element whose text is read, or ""
-	match   int    // length of the match of "</" and raw
+	match   int    // number of matched bytes of "</" and raw
 	dashes  int    // number of dashes that may end a comment
 	bang    bool   // "!" has followed the dashes
 	quote   byte   // quote character of an attribute value

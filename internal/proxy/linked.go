@@ -28,7 +28,7 @@ type linked struct {
 	in      *injector
 	joined  *bufio.Writer // joins the pieces that in writes. If nil, pieces are sent one by one.
 	join    bool          // join pieces, because the handler around this server decides by the first piece whether to compress
-	again   *recoding     // recoding of a page of the site's server, or nil
+	again   *recoding     // recoding, if the site's server sends the page, or nil
 	wrote   bool
 }
 
@@ -44,7 +44,7 @@ func (lw *linked) load() *additions {
 }
 
 // prepare rewrites the conditions of a request, because the origin knows only the page without
-// links. A validator of the page with the current links becomes that of the plain page; others
+// links. A validator of the page with the current links becomes the plain page's validator; others
 // never match. It returns true if the request has such a condition or a range, and the page will
 // get elements.
 func (lw *linked) prepare(r *http.Request) bool {

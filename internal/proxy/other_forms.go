@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// maxLogged is the maximum number of pages of an edition to log as pages without another form.
+// maxLogged limits how many pages of one edition are logged as pages without another form.
 const maxLogged = 1000
 
 // otherFormsLog records the pages of an edition that were logged as pages without another form, so

@@ -151,7 +151,7 @@ func (p *Pages) Additions(h http.Header, r *http.Request) (elements []byte) {
 	return adds.elements
 }
 
-// MayBePage reports whether a path may be that of an HTML page. Other files have no links, so they
+// MayBePage reports whether a path may lead to an HTML page. Other files have no links, so they
 // need no lookup.
 func MayBePage(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {

@@ -28,9 +28,9 @@ const maxOpen = 4096
 
 // Options configure a [Proxy]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site. Its path is prepended to the paths of requests. Its scheme
-	// is that of requests from trusted proxies that do not state one. If empty, the scheme is
-	// "http", and the path is the root.
+	// Base is the base URL of the site. Its path is prepended to the paths of requests. Requests
+	// from trusted proxies without X-Forwarded-Proto are treated as if they had its scheme. If
+	// empty, the scheme is "http", and the path is the root.
 	Base string
 	// Hosts are the host names of the site, with ports that are not the default. Requests for
 	// other hosts get 421, because the server may trust the name. nil = any.
@@ -309,7 +309,7 @@ func (p *Proxy) logFailure(r *http.Request, err error) {
 // large, so most pages need only one read and one write.
 type buffers struct {
 	large, small sync.Pool
-	out          atomic.Int64 // large buffers in use
+	out          atomic.Int64 // number of large buffers in use
 }
 
 const (

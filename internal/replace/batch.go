@@ -25,8 +25,8 @@ type Batch struct {
 
 type rename struct{ temp, name string }
 
-// A batch is full when it has this number of files or of bytes. This limits the memory for the
-// names, and the disk space for new files beside the old ones.
+// A batch is full when it has batchFiles files or batchBytes bytes. This limits the memory for the
+// names, and the disk space for new files in addition to the old ones.
 const (
 	batchFiles = 1000
 	batchBytes = 256 << 20

@@ -10,7 +10,7 @@ import (
 // Prefix is the prefix of all attribute names.
 const Prefix = "data-ai-"
 
-// Class is the purpose of a kind of attribute.
+// Class groups attributes by their purpose.
 type Class string
 
 // The classes of attributes.

@@ -53,7 +53,7 @@ type Build struct {
 	journalled map[key]bool
 	journal    *os.File
 
-	names     map[key]nameEntry // by folded name
+	names     map[key]nameEntry // entries by folded name
 	rules     []rule            // of the host's file for header fields
 	sets      map[string]int
 	lists     [][]field // headers that files have in common

@@ -32,8 +32,8 @@ const recordFormat = 1
 // line is one line of a record. The first line contains the format and the base URL. A line for
 // each file follows, and a line for each common header before its first file.
 type line struct {
-	Format int    `json:"format,omitempty"` // on the first line
-	Base   string `json:"base,omitempty"`   // on the first line
+	Format int    `json:"format,omitempty"` // version of the format, only on the first line
+	Base   string `json:"base,omitempty"`   // base URL, only on the first line
 
 	Header []field `json:"header,omitempty"` // a header that files have in common; these headers are numbered from 1
 

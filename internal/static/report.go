@@ -19,8 +19,8 @@ type Report struct {
 	LeftOut           []LeftOutDocument `json:"left_out"`           // documents without a file, at most 1000
 	LeftOutCount      int               `json:"left_out_count"`     // number of documents without a file
 	Separate          int               `json:"separate"`           // number of documents that a server finds only by an additional rule
-	Rules             int               `json:"header_rules"`       // rules in the _headers file
-	IncompleteHeaders int               `json:"incomplete_headers"` // number of documents for which the _headers file cannot set every field
+	Rules             int               `json:"header_rules"`       // number of rules for header fields in the configuration for the host
+	IncompleteHeaders int               `json:"incomplete_headers"` // number of documents for which these rules do not set every field
 }
 
 // NewReport returns an empty report.
@@ -28,7 +28,7 @@ func NewReport() Report {
 	return Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []LeftOutDocument{}, Sizes: []Size{}}
 }
 
-// Size is the size of the files of a protocol.
+// Size is the number and size of one protocol's files.
 type Size struct {
 	Protocol string `json:"protocol,omitempty"` // absent for the site's own pages and other files
 	Files    int    `json:"files"`              // number of files

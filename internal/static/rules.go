@@ -25,7 +25,7 @@ func (r *rule) matches(p string) bool {
 // matched describes the paths that a pattern matches.
 type matched struct {
 	n         int
-	common    []field // fields in common
+	common    []field // fields that all these paths have
 	immutable bool    // all paths are immutable
 }
 

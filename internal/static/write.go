@@ -22,7 +22,7 @@ type output struct {
 
 	begun bool
 	old   *os.File // the existing file, or nil if absent or not regular
-	same  int64    // number of equal bytes
+	same  int64    // number of leading bytes that equal those of old
 	tmp   *os.File
 	at    string // name of tmp
 	size  int64

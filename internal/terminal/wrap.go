@@ -78,7 +78,7 @@ func columnsOf(r rune) int {
 // Part is a part of a line.
 type Part struct {
 	Text   string
-	Strong bool // marked
+	Strong bool // inside a mark
 }
 
 // marked appends the bytes from start to end of a text, divided at its marks.

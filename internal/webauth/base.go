@@ -19,7 +19,7 @@ type message struct {
 	target string // path and query as sent
 	field  http.Header
 	host   string   // value of the Host field
-	status int      // 0 for a request
+	status int      // status of a response; 0 for a request
 	req    *message // the request of a response
 }
 

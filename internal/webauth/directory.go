@@ -30,7 +30,7 @@ const (
 
 // PublicKey is a key that verifies signatures.
 type PublicKey struct {
-	ID  string // thumbprint
+	ID  string // thumbprint of the key
 	Key ed25519.PublicKey
 	// NotBefore and NotAfter are the validity period of the key. Zero means unlimited.
 	NotBefore, NotAfter time.Time

@@ -147,7 +147,7 @@ func ParseKeys(file []byte) ([]PublicKey, error) {
 // KeySet contains keys from files. The zero value is empty.
 type KeySet struct {
 	Signers []*Key      // keys with a private key
-	Public  []PublicKey // all keys
+	Public  []PublicKey // public keys of all files
 }
 
 // maxKeyFile is the maximum size of a file with keys in bytes.

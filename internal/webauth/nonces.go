@@ -23,7 +23,7 @@ type nonces struct {
 	young, old map[[16]byte]int64 // expiry by nonce, in Unix seconds
 
 	shared bool     // use also adds new nonces to fresh, for other processes
-	fresh  []nonce  // not stored yet
+	fresh  []nonce  // nonces that are not stored yet
 	read   position // position in the store; only share uses it
 }
 

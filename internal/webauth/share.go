@@ -61,7 +61,7 @@ func (v *Verifier) Share(ctx context.Context, st store.State, name string, log *
 
 func (s *share) segment(n int) string { return fmt.Sprintf("nonces/%d", n) }
 
-// exchange reads the nonces of other processes, and appends those of this one.
+// exchange reads the nonces of other processes, and appends the nonces of this process.
 func (s *share) exchange(ctx context.Context, now time.Time) error {
 	fresh := s.take()
 	for {

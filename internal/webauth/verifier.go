@@ -67,10 +67,10 @@ func (offline) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%w: key directories are not fetched", millrace.Coded("no-directories", millrace.ErrUnavailable))
 }
 
-// Verify returns the signer of a request. It is a host, such as "bot.example.com", if the
-// directory is that of the host. Otherwise it is the URL of a directory, which contains "://"
-// and does not identify the owner of the host. It is "" if the request has no Web Bot Auth
-// signature. Verify may take seconds, if it has to fetch a directory.
+// Verify returns the signer of a request. It is a host, such as "bot.example.com", if the directory
+// is the host's own. Otherwise it is the URL of a directory, which contains "://" and does not
+// identify the owner of the host. It is "" if the request has no Web Bot Auth signature. Verify may
+// take seconds, if it has to fetch a directory.
 //
 // Errors are [millrace.ErrInvalid] for a signature that is wrong, expired or reused,
 // [millrace.ErrNotFound] for a key that the directory does not have, [millrace.ErrUnavailable]

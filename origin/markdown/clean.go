@@ -15,18 +15,18 @@ import (
 type cleaner struct {
 	l      *linker
 	m      matter
-	hugo   bool // shortcodes in {{< >}} and {{% %}}
-	liquid bool // tags in {% %}
-	values bool // Liquid values in {{ }}
-	script bool // components and imports
-	braces bool // expressions in { }
-	attrs  bool // lines of attributes: {: .class}
+	hugo   bool // replace shortcodes in {{< >}} and {{% %}}
+	liquid bool // replace tags in {% %}
+	values bool // replace Liquid values in {{ }}
+	script bool // replace components and remove imports
+	braces bool // replace expressions in { }
+	attrs  bool // remove lines of attributes, such as {: .class}
 
 	out    []byte
 	prose  []byte // lines outside code that have not been written yet
 	ends   map[string]int
 	open   []string // open callouts, identified by the tags that end them
-	raw    bool     // inside {% raw %}
+	raw    bool     // the current text is inside {% raw %}
 	hidden string   // tag that ends the omitted text. If empty, no text is omitted.
 	absent map[string]int
 	lost   omissions // unknown values, which are omitted

@@ -134,7 +134,7 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 		if p.file == "" && !force {
 			continue
 		}
-		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // the configuration files of these generators have the same names as those of others
+		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // these generators use file names of others
 			return s, "", nil
 		}
 		s, err := c.load(p)

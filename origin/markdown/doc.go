@@ -50,7 +50,7 @@
 //
 // A version is derived from the size, times and inode of the file, and from all other inputs: the
 // configuration and the versions of the code. A walk reads the front matter of a file only if the
-// file has changed, but that of drafts every time.
+// file has changed, or if the file is a draft.
 //
 // Raw HTML is processed by [extract.Fragment].
 //

@@ -13,7 +13,7 @@ import (
 )
 
 // blocks returns the blocks of a text, without sentences that contain unknown values. lost is the
-// number of these values. The error is [millrace.ErrTooLarge] or that of the context.
+// number of these values. The error is [millrace.ErrTooLarge] or the context's error.
 func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) (list []millrace.Block, lost int, err error) {
 	c := s.cleaner(l, m)
 	if src, err = c.clean(src); err != nil {

@@ -82,7 +82,7 @@ func decodes(text []byte) bool {
 }
 
 // fenced returns the text between the first line and the next line that is one of ends, and the
-// offset after the latter. The offset is -1 if no line matches.
+// offset after that line. The offset is -1 if no line matches.
 func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	start := bytes.IndexByte(text, '\n') + 1
 	if start == 0 {

@@ -32,7 +32,7 @@ var generators = map[Kind]generator{
 // others are generators whose addresses this package does not compute. They are identified by a
 // file in the project folder.
 var others = []struct {
-	files string // pattern
+	files string // pattern that matches the file
 	generator
 }{
 	{"astro.config.*", generator{"Astro", "npm run build", "dist"}},

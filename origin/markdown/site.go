@@ -30,7 +30,7 @@ const maxConfig = 1 << 20
 // spot is the address of a page, with the fields that depend on the position of its file in the
 // site.
 type spot struct {
-	url      string // identity
+	url      string // identity of the page
 	section  string
 	language string
 	title    string // title of the page in the navigation

@@ -51,7 +51,7 @@ type run struct {
 	broken bool // an item of the current type is unavailable
 
 	seed maphash.Seed
-	done []uint64 // hashes of the versions of pages that were yielded
+	done []uint64 // hashes of the URL and the version of each page that was yielded
 }
 
 func (r *run) do(ctx context.Context, since millrace.Cursor) error {

@@ -13,7 +13,7 @@ type cursor struct {
 	API   string               `json:"api,omitempty"`
 	Home  string               `json:"home,omitempty"`
 	Rules string               `json:"rules,omitempty"` // see site.rules
-	Types map[string]typeState `json:"types,omitempty"` // by slug
+	Types map[string]typeState `json:"types,omitempty"` // states of the types, by slug
 
 	// Mapped contains the types in the site's sitemap at the time Scanned (RFC 3339). If Scanned is
 	// "", the sitemap was not fetched.
@@ -27,7 +27,7 @@ type typeState struct {
 	// change of the type might leave no trace, or if its deletions have not been applied yet.
 	State  string `json:"state,omitempty"`
 	Total  int    `json:"total"`
-	Newest string `json:"newest,omitempty"` // modified_gmt
+	Newest string `json:"newest,omitempty"` // latest modified_gmt of the items
 
 	// Open reports whether the first listing is incomplete. The listing continues after the item
 	// with the ID After, whose offset was Offset.

@@ -76,7 +76,7 @@ func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item,
 // part is one part of a list.
 type part struct {
 	items  []item
-	date   time.Time // time by the server's clock
+	date   time.Time // time of the response by the server's clock
 	broken error     // error of the part's only item, of which only light fields are known
 	more   bool      // whether other parts follow, at lister.after and lister.offset
 }
