@@ -71,7 +71,7 @@ type Protocol struct {
 	// page if the protocol can start at a page. If client is nil, the source uses the guarded
 	// default client.
 	NewReader func(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source
-	// Probe finds out what a site publishes in the protocol and what reading it costs, with few and
+	// Probe finds out what a site publishes in the protocol and what reading it costs, with few,
 	// small requests. It requests only URLs that the specification defines for discovery, and
 	// fetches only the parts of lists and documents that the estimates need. Its parameters are
 	// those of NewReader. If the site does not have the protocol, the error is ErrNotFound. The

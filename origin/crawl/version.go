@@ -93,7 +93,7 @@ func (v *version) String() string {
 	return string(b)
 }
 
-// parseVersion parses the text form. A page with another by is stale. "" is the version of a page
+// parseVersion parses the text form. A page is stale if by differs. "" is the version of a page
 // whose version is unknown.
 func parseVersion(s, by string) version {
 	unknown := version{kind: isPage, stale: true}

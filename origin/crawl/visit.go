@@ -77,7 +77,7 @@ func (c *Crawl) visit(ctx context.Context, rules *extractionRules, t task, buf *
 // outcomeOf returns the outcome that corresponds to an error.
 func outcomeOf(err error) outcome {
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
-		// The server rejects a valid request. Status 425 is Too Early.
+		// With a 4xx status other than 425 (Too Early), the server rejects a valid request.
 		if status.Code >= 400 && status.Code < 500 && !errors.Is(err, millrace.ErrUnavailable) && status.Code != http.StatusTooEarly {
 			return absent
 		}

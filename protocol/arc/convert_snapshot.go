@@ -146,7 +146,8 @@ func opens(b *millrace.Block) bool {
 	return b.Type == millrace.HeadingBlock && b.Level == 2 && cutSpace(b.Text) != ""
 }
 
-// beginning returns the beginning of the section that consists of blocks, after its heading.
+// beginning returns the first sentences of a section, or "". blocks starts after the section's
+// heading.
 func beginning(blocks []millrace.Block) string {
 	for i := range blocks {
 		switch b := &blocks[i]; b.Type {

@@ -60,9 +60,9 @@ var errNoList = errors.New("not an ARC sitemap")
 // scanList reads a list of at most size bytes in constant memory. For each page it calls visit with
 // the index, and with the entry and the names of its null members, or with an error. visit may stop
 // the scan by returning false. The visited pages are valid only if scanList returns nil, because
-// the version may come after the pages. The returned head contains the members read so far; it is
-// nil if visit stopped the scan. Errors wrap errNoList, errVersion, ErrTooLarge or a
-// [*millrace.FormatError] without the list's URL.
+// the version may come after the pages. The returned head is nil if visit stopped the scan, and
+// after an error. Errors wrap errNoList, errVersion, ErrTooLarge or a [*millrace.FormatError]
+// without the list's URL.
 func scanList(r io.Reader, size int64, visit func(i int, e *entry, nulls []string, err error) bool) (*head, error) {
 	in := jsonio.NewReader(r, &jsonio.Limits{Size: size, Value: maxEntry, Depth: maxDepth + 8})
 	raw := map[string]jsonio.Raw{}

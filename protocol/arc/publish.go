@@ -120,7 +120,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 	}
 }
 
-// policy returns the document of the policy, which needs no key.
+// policy returns the policy document, which clients can fetch without a key.
 func (p *publisher) policy() *millrace.Document {
 	h := header(contentType)
 	if !p.update.IsZero() {

@@ -55,7 +55,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	return []*millrace.Document{list, &known, twin}
 }
 
-// version returns the [millrace.Parts].Version of the documents of a site.
+// version returns the [millrace.Parts].Version of a site's documents.
 func (p *publisher) version(site millrace.Site) string {
 	return fmt.Sprintf("%d %s", tagFormat, site.Base)
 }

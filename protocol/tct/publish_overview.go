@@ -36,7 +36,7 @@ func (d *draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error)
 	return v.Tag(ctx, d.Name, homeOf(v.Site()))
 }
 
-// overviewPath returns the path of a site's overview. If pages have the same name, the path has a
+// overviewPath returns the path of a site's overview. If pages map to the same name, the path has a
 // number. If the home page is published, the site has no overview, and the error is ErrNotFound.
 func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
 	_, err := d.Home(ctx, v)
