@@ -59,8 +59,8 @@ type SiteReport struct {
 	// belongs to another site.
 	Moved string `json:"moved,omitempty"`
 	// Quick reports whether the probe ended early ([Options].Quick). If so, protocols that it did
-	// not reach are neither in Ways nor in Absent. It did not fetch the root, and estimated the
-	// plain web from the sitemaps only.
+	// not reach are neither in Ways nor in Absent. The probe did not fetch the root, and estimated
+	// the plain web from the sitemaps only.
 	Quick bool `json:"quick,omitempty"`
 	// Ways are the ways to read the site, including failed ones. The last one is always the plain
 	// web.
@@ -82,7 +82,7 @@ type SiteReport struct {
 	Observed Observed `json:"-"`
 }
 
-// Observed contains observations of a probe that are shown to people.
+// Observed contains observations of a probe that are shown to users.
 type Observed struct {
 	Server    string   // Server field of the response to the root
 	Generator string   // generator in the HTML of the root

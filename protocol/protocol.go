@@ -159,9 +159,9 @@ type ReaderOptions struct {
 	// ErrTooLarge. If zero, the limit of the protocol applies.
 	Quota int64
 	// CheckPageLinks makes the reader check that each page links to the document that the list
-	// names for it. This takes one more request per document. If a page links to another
-	// document, the error is ErrInvalid. Only TCT draft-00 uses it, because only its pages link
-	// to their documents.
+	// names for it. This takes one more request per document. If a page links to another document,
+	// the error is ErrInvalid. Only TCT draft-00 uses it, because only that draft requires these
+	// links.
 	CheckPageLinks bool
 	Now            func() time.Time // clock. If nil, time.Now.
 }

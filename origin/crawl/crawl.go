@@ -56,9 +56,9 @@ type Options struct {
 	Logger   *slog.Logger     // If nil, nothing is logged.
 }
 
-// Crawl is a website as a [millrace.Source]. A Crawl can run many times. It fetches pages that
-// rarely change less often. Its methods are safe for concurrent use, but only one run is active at
-// a time; others wait.
+// Crawl is a website as a [millrace.Source]. A Crawl can run many times. Pages that rarely change
+// are fetched less often. Its methods are safe for concurrent use, but only one run is active at a
+// time; others wait.
 type Crawl struct {
 	client    *http.Client // follows redirects
 	single    *http.Client // follows no redirects

@@ -8,7 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// found adds an address from a page or a list.
+// found handles an address from a page or a list: it adds the address if it is new and not
+// excluded.
 func (r *run) found(t task) error {
 	k := key(t.url)
 	e, _ := r.table.get(k)

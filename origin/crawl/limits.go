@@ -3,8 +3,8 @@ package crawl
 import "github.com/millrace/millrace"
 
 // limits are the limits that have excluded addresses. Requests for the pages that link to these
-// addresses result in a 304, which contains no links. Therefore, when a limit is relaxed, the next
-// run fetches all pages once without conditions.
+// addresses result in a 304, which contains no links. Therefore, when a limit is raised or the
+// robots.txt rules change, the next run fetches all pages once without conditions.
 type limits struct {
 	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages, or 0 if it excluded no address
 	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth, or 0 if it excluded no address

@@ -107,7 +107,7 @@ func (c *Crawl) canonical(r *result, canonical string) {
 }
 
 // learnHome stores the canonical link of the root if it is on another host. In a copy of a site,
-// such as a test site or a site behind a proxy, every page has a link to that host.
+// such as a test site or a site behind a proxy, every page has a canonical link to that host.
 func (c *Crawl) learnHome(canonical string) {
 	home := ""
 	if _, v := c.scope.clean(canonical); v == outside && strings.HasSuffix(canonical, "/") && !strings.Contains(canonical, "?") &&

@@ -164,8 +164,8 @@ func (r *run) keep(res *result, k uint64) error {
 	if res.foreignCanonical != "" {
 		c := key(res.foreignCanonical)
 		if by, ok := r.table.get(c); ok && by.state == claimed && by.about != k {
-			// Another page already has that address. Keep the page's own address, so that it does
-			// not replace the other page.
+			// Another page already has that address. Keep the page's own address, so that this page
+			// does not replace the other one.
 			res.page.URL, res.made.claim = res.url, 0
 			if res.made.revision != "" {
 				res.made.revise(res)

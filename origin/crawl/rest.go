@@ -33,7 +33,8 @@ func (s *rest) stop() {
 	}
 }
 
-// pickRest returns the next task of the rest.
+// pickRest returns the task for the next stored address to fetch, and yields the unchanged ones
+// before it.
 func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	if r.knownRefs == nil {
 		return task{}, false, nil

@@ -214,7 +214,7 @@ func (r *run) readRobots(ctx context.Context) error {
 	return nil
 }
 
-// allowed reports whether robots.txt allows an address of the site.
+// allowed reports whether robots.txt allows an address of the site, or is ignored.
 func (r *run) allowed(u string) bool {
 	return r.o.IgnoreRobots || r.robots.Allowed(u[len(r.scope.origin):])
 }

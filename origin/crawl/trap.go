@@ -45,8 +45,8 @@ const (
 
 // shapes returns the groups of an address: the group of its shape, and the group of its path with
 // any parameters ("" if the address has no parameters). The shape consists of the first path
-// segment, in which every number is replaced by 0, the depth of the path, and the parameter
-// names.
+// segment, in which every number is replaced by 0, the depth of the path, and the parameter names.
+// For a path of one segment, the name counts only if it is that of a script.
 func (t *traps) shapes(u string) (shape, any string) {
 	p, query, asks := strings.Cut(strings.TrimPrefix(u, t.base), "?")
 	var b strings.Builder
@@ -77,8 +77,8 @@ func (t *traps) shapes(u string) (shape, any string) {
 	return b.String(), any
 }
 
-// unrelated reports whether two shapes are unrelated: their paths differ, or they have no parameter
-// in common.
+// unrelated reports whether two shapes are unrelated: their paths differ, or both have parameters,
+// but none in common.
 func unrelated(a, b string) bool {
 	p, names, _ := strings.Cut(a, "?")
 	q, others, _ := strings.Cut(b, "?")

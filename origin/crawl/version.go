@@ -173,8 +173,8 @@ func (v *version) validators(h http.Header) {
 	}
 }
 
-// revise sets the revision of a page. It encodes the page, which takes up to a fifth of the time of
-// the extraction.
+// revise sets the revision of a page. If there are no validators, it encodes the page, which takes
+// up to a fifth of the extraction time.
 func (v *version) revise(r *result) {
 	if v.etag != "" || v.modified > 0 {
 		v.revision = "t" + strconv.FormatUint(r.sum, 36)
@@ -200,8 +200,8 @@ func isTag(s string) bool {
 	return true
 }
 
-// lastModified returns the Last-Modified time of a response. It ignores the time of the request,
-// which scripts send.
+// lastModified returns the Last-Modified time of a response. It ignores a time that is not before
+// the time of the response, because scripts send the current time.
 func lastModified(h http.Header) (time.Time, bool) {
 	t, err := http.ParseTime(h.Get("Last-Modified"))
 	if err != nil || t.Unix() <= 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// siteContext contains the protocol's documents of a site, which its rules share. It accepts
+// siteContext contains a site's documents in the protocol, which the rules share. It accepts
 // invalid documents, which the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext

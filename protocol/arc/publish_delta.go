@@ -34,9 +34,9 @@ type day struct {
 	pages  []string // URLs of these pages, in the order of identities; nil if there are too many
 }
 
-// dayChanges caches the changes of each day. So an edition reads only the changes since the
-// previous edition, and the days that a page has left because it changed again. It is safe for
-// concurrent use.
+// dayChanges caches the changes of each day. Therefore, building an edition reads only the changes
+// since the previous edition, and the days from which a page has moved because it changed again. It
+// is safe for concurrent use.
 type dayChanges struct {
 	mu    sync.Mutex
 	epoch string

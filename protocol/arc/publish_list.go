@@ -164,7 +164,7 @@ func (p *publisher) named(site millrace.Site) map[string]int {
 }
 
 // listedEntry returns the entry of a page that is listed by URL only. If the view contains the
-// page, it needs no authentication; otherwise this is unknown.
+// page, the page needs no authentication; otherwise this is unknown.
 func listedEntry(ctx context.Context, v millrace.View, u string) (*entry, error) {
 	e := &entry{URL: u, Robots: "noindex"}
 	_, err := v.Tag(ctx, Name, u)

@@ -22,8 +22,8 @@ import (
 // ReaderOptions configures a reader. The zero value is valid.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Deltas is the minimum size in bytes of a list whose deltas are read instead (E.8). If zero,
-	// 64 KiB. If negative, every list is read in full.
+	// Deltas is the minimum size in bytes of a list for which deltas are read instead of the list
+	// (E.8). If zero, 64 KiB. If negative, every list is read in full.
 	Deltas int64
 }
 

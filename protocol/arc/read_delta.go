@@ -23,15 +23,15 @@ func (r *run) catchesUp(now time.Time) bool {
 }
 
 // dayAge returns the number of days since the last day read. It returns false if that day is before
-// the horizon.
+// the horizon or in the future.
 func (r *run) dayAge(now time.Time) (int, bool) {
 	n := int(now.UTC().Truncate(24*time.Hour).Sub(r.is.Seen.Truncate(24*time.Hour)) / (24 * time.Hour))
 	return n, n >= 0 && n < readHorizon
 }
 
-// catchUp checks by HEAD whether the list has changed. If so, it reads the deltas from the last day
-// read on, including that day (E.8). It verifies all of them before it yields the first page. If
-// they do not contain all changes of the list, it returns errFullRead.
+// catchUp checks with a HEAD request whether the list has changed. If so, it reads the deltas from
+// the last day read on, including that day (E.8). It verifies all of them before it yields the
+// first page. If they do not contain all changes of the list, it returns errFullRead.
 func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	resp, err := r.Head(ctx, r.is.List.URL, listTypes, r.is.List.Validators)
 	if err != nil {

@@ -252,8 +252,8 @@ func (f *listFile) own(u string) (string, error) {
 	return c, nil
 }
 
-// at adds the URL of the list and the position of the entry to an error, whose Position is inside
-// the entry.
+// at adds the URL of the list and the position of the entry to an error, whose Position is relative
+// to the entry.
 func at(err error, list string, i int) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		at := fmt.Sprintf("/pages/%d", i)

@@ -161,7 +161,7 @@ func checkAlternate(element bool) siteRule {
 	})
 }
 
-// checkContentType returns a rule that requires the media type of JSON for an M-URL. If charset is
+// checkContentType returns a rule that requires the JSON media type for an M-URL. If charset is
 // set, it also requires the charset UTF-8.
 func checkContentType(charset bool) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {

@@ -20,7 +20,7 @@ import (
 //	      3.4/no-archives and 3.4/content-pages
 //	4.2   the ETag MUST contain the fingerprint: the visible part is
 //	      4.1/fingerprint and 8.2/hash-equals-etag
-//	5.2   a 304 MUST NOT have a body: HTTP ends it at its header, so no client
+//	5.2   a 304 MUST NOT have a body: HTTP ends a 304 at its header, so no client
 //	      sees one
 //	6.2   zero-fetch: a rule for clients
 //	7     purposes, requirements, rates: the owner chooses their content

@@ -96,7 +96,7 @@ func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp,
 
 var variable = regexp.MustCompile(`\{[^{}]*\}`)
 
-// templateOf returns an expression that matches the expansions of a URI template.
+// templateOf returns a regular expression that matches the expansions of a URI template.
 func templateOf(template string) (*regexp.Regexp, error) {
 	var b strings.Builder
 	at := 0

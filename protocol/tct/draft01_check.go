@@ -33,7 +33,7 @@ import (
 //	1.7.3  clients SHOULD take etag as a hint, MUST NOT take mismatches as errors:
 //	       see the reader's tests
 //	1.8.1  zero-fetch: a rule for clients
-//	1.8.2  a 304 has no body: HTTP ends it at its header, so no client sees one
+//	1.8.2  a 304 has no body: HTTP ends a 304 at its header, so no client sees one
 //	1.8.3  HEAD is optional; conditional GET SHOULD be primary: rules for clients
 //	1.9.1  CDNs SHOULD honor tags and 304: covered by 1.8.2 and 1.10/etag-intact
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher

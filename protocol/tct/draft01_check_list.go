@@ -64,7 +64,7 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 // define a limit.
 const timelyAge = 24 * 60 * 60
 
-// timely checks that caches revalidate after a short time (1.7.2, 1.8.2).
+// timely checks that Cache-Control makes caches revalidate after a short time (1.7.2, 1.8.2).
 func timely(u string, r *check.Response, fail check.Fail) {
 	got, directives := r.Field("Cache-Control"), kit.Directives(r)
 	_, again := directives["no-cache"]

@@ -2,7 +2,7 @@ package tct
 
 // draft02 is the form of draft-02 that the reader of draft-03 accepts. Its documents have no hash,
 // and their ETag does not depend on their bytes. Version 2.1.0 of the plugin by the draft's author
-// writes it.
+// writes this form.
 var draft02 = &draft{
 	Number:      "02",
 	Profile:     profileName,

@@ -66,8 +66,8 @@ type draft struct {
 	Holds     func(doc *document, body []byte, hash string) bool
 	PlainHash bool // whether the hash member lacks "sha256-"
 	// Content returns the content of a document, converted from the blocks of its page; the title
-	// of the document is already set. Blocks returns the blocks of a document. If one of them is
-	// nil, that conversion treats the content as plain text.
+	// of the document is already set. Blocks returns the blocks of a document. If Content or Blocks
+	// is nil, that conversion treats the content as plain text.
 	Content     func(doc *document, blocks []millrace.Block) string
 	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
 	ContentType string              // media type of the content, if documents contain it
@@ -94,7 +94,7 @@ type draft struct {
 	// Reading and checking.
 
 	Also      *draft // earlier draft that the reader also accepts, or nil
-	Handshake bool   // pages link to their documents: see [protocol.ReaderOptions]
+	Handshake bool   // whether pages must link to their documents; see [protocol.ReaderOptions]
 	HTMLFirst bool   // whether links in a page's HTML come before its Link fields
 	RuleNames ruleNames
 	// Rules returns the rules of the draft, in the order of its sections.

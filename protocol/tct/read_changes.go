@@ -138,8 +138,8 @@ func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bo
 	return y.Checkpoint(is, complete, "")
 }
 
-// yieldEach yields the items of each list that has changed, each list with a checkpoint for all
-// items so far.
+// yieldEach yields the items of each list that has changed, each list followed by a checkpoint that
+// covers all items so far.
 func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, complete bool, was, is cursor, y kit.Yield) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1

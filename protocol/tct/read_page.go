@@ -114,8 +114,8 @@ func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...
 }
 
 // fetch fetches a document with the given request fields. If the document does not match its own
-// hash or tag, fetch repeats the request, bypassing caches. If it still does not match, it is
-// unconfirmed.
+// hash or tag, fetch repeats the request, bypassing caches. If the document still does not match,
+// the page is marked as unconfirmed.
 func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, curls []string) (*millrace.Page, error) {
 	version := fields.Get("If-None-Match")
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, murl, fields)
