@@ -64,8 +64,8 @@ type Options struct {
 
 	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes that
 	// one pull receives, including headers. The next pull continues. A file of many pages is read
-	// completely or not at all. One pull writes at most ten times MaxBytes of such files, decoded, to
-	// temporary storage. If zero, there is no limit.
+	// completely or not at all. One pull writes at most ten times MaxBytes of decoded files to
+	// temporary storage. If MaxPages or MaxBytes is zero, it sets no limit.
 	MaxPages int
 	MaxBytes int64
 	// MaxDepth limits the number of links between the start of a crawl and a page. If zero, 30.
@@ -83,8 +83,8 @@ type Options struct {
 	Comments   bool
 
 	// RequestCounts opens the store that counts the daily requests to each host, for sites whose policy
-	// limits them. The agents of a machine share this store, so the limit applies to all of their
-	// mirrors together. If nil, or if the store cannot be opened, the agent's own store is used.
+	// limits them. The limit applies to all agents that open the same store, such as all agents of a
+	// machine. If nil, or if the store cannot be opened, the agent's own store is used.
 	RequestCounts func(ctx context.Context) (store.Store, error)
 
 	// Key returns the access key for an origin, such as "https://example.com", or "". If nil,
@@ -93,22 +93,22 @@ type Options struct {
 	// Sign adds a signature to each request before it is sent. If nil, requests
 	// are not signed.
 	Sign func(*http.Request) error
-	// UserAgent names the agent to servers. Contact is an address or URL for the owners of sites.
-	// If UserAgent is empty, it is millrace/VERSION with Contact.
+	// UserAgent names the agent to servers. If empty, it is millrace/VERSION with Contact. Contact is
+	// an address or URL where site owners can reach the user of the agent.
 	UserAgent, Contact string
 	// Delay is the minimum time between two requests to one host. If zero, 250 ms, or no delay
 	// on loopback. If negative, there is no delay.
 	Delay time.Duration
-	// Dictionaries is a folder for the last lists and collections of sites. A server may then send
-	// only the changes since the last version (RFC 9842). The agent creates the folder when needed,
-	// and keeps it below 512 MiB. If empty, no dictionaries are kept.
+	// Dictionaries is a folder for the last lists and collections of sites. With them, a server may
+	// send only the changes since the last version (RFC 9842). The agent creates the folder when
+	// needed, and limits its size to 512 MiB. If empty, no dictionaries are kept.
 	Dictionaries string
 	// AllowPrivate allows loopback and private addresses.
 	AllowPrivate bool
 	// Dial opens connections. If nil, the network is used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Resolve returns the addresses of a host. Watch uses them to find hosts that share an address,
-	// and connects to them. If nil, the resolver of the system is used, or none if Dial is set.
+	// Resolve returns the addresses of a host. Watch connects to these addresses, and uses them to
+	// find hosts that share an address. If nil, the system's resolver is used, or none if Dial is set.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
 	// Coefficients are the constants of [Report.Savings]. If zero, the defaults.
@@ -127,11 +127,11 @@ type Agent struct {
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
 	verifier *webauth.ResponseVerifier // caches the keys of sites
-	// inTurn sets the options of clients that send requests only during a turn of a fleet. It may be nil.
+	// inTurn changes client options so that requests are sent only during a turn. It may be nil.
 	inTurn func(*fetch.Options)
 }
 
-// New returns an agent that mirrors sites into st. Nil options are the zero value. If an
+// New returns an agent that mirrors sites into st. If o is nil, the zero Options are used. If an
 // option is invalid, the error is [millrace.ErrInvalid].
 func New(st store.Store, o *Options) (*Agent, error) {
 	a := &Agent{store: st}

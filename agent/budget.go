@@ -19,10 +19,10 @@ type budgetError struct{ quota string }
 // Error names the limit, such as "Options.MaxPages 100".
 func (e *budgetError) Error() string { return e.quota }
 
-// maxDecoded is the maximum ratio of the bytes in temporary files to the bytes received.
+// maxDecoded is the maximum ratio of the decoded bytes in temporary files to Options.MaxBytes.
 const maxDecoded = 10
 
-// budget ends the pull of one site when it reaches a limit of the options. It is safe for
+// budget checks the limits of one pull, and returns an error when one is reached. It is safe for
 // concurrent use.
 type budget struct {
 	maxPages int
@@ -30,11 +30,11 @@ type budget struct {
 	maxTime  time.Duration
 	start    time.Time
 	client   *fetch.Client
-	over     func() error // returns an error if the site allows no more requests. If nil, there is no such limit.
+	over     func() error // returns the error with which the site's policy ended the pull, or nil; not called if nil
 	asked    atomic.Int64 // number of requested pages
 }
 
-// enough returns an error if the next page would exceed a limit.
+// enough counts the request of one more page, or returns an error if a limit is reached.
 func (b *budget) enough() error {
 	if err := b.full(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (b *budget) enough() error {
 	return nil
 }
 
-// full returns an error if the byte or time limit is reached, or the site allows no more requests.
+// full returns an error if the byte or time limit is reached, or the site's policy ended the pull.
 func (b *budget) full() error {
 	if b.over != nil {
 		if err := b.over(); err != nil {
@@ -66,7 +66,7 @@ func (b *budget) ended(err error) *budgetError {
 	if e, ok := errors.AsType[*budgetError](err); ok {
 		return e
 	}
-	// Once a limit is reached, it is the cause of every failure.
+	// Once a limit is reached, it counts as the cause of every failure.
 	if full, ok := errors.AsType[*budgetError](b.full()); err != nil && ok {
 		return full
 	}
@@ -77,7 +77,7 @@ func (b *budget) ended(err error) *budgetError {
 // remaining budget. No pull could finish such an offer.
 func (b *budget) refuse(name string, o *protocol.Offer) error {
 	if o == nil || o.First.Requests*2 > int64(o.Pages) {
-		return nil // read page by page
+		return nil // no offer, or the pages are read one by one
 	}
 	left := b.maxBytes - b.client.Stats().Received()
 	switch {

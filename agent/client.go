@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// clientOptions returns the options of every client. If robots is nil, the client ignores
-// robots.txt.
+// clientOptions returns the options that all clients have in common. If robots is nil, the client
+// ignores robots.txt.
 func (a *Agent) clientOptions(robots fetch.RobotsMemory) *fetch.Options {
 	return &fetch.Options{
 		AllowPrivate: a.o.AllowPrivate, UserAgent: a.o.UserAgent, Contact: a.o.Contact, Delay: a.o.Delay,
@@ -17,7 +17,7 @@ func (a *Agent) clientOptions(robots fetch.RobotsMemory) *fetch.Options {
 	}
 }
 
-// robots returns nil if the agent ignores robots.txt.
+// robots returns the cache of robots.txt files, or nil if the agent ignores robots.txt.
 func (a *Agent) robots() fetch.RobotsMemory {
 	if a.o.IgnorePolicy {
 		return nil
@@ -25,8 +25,8 @@ func (a *Agent) robots() fetch.RobotsMemory {
 	return ingest.Robots{State: a.store.State()}
 }
 
-// siteClient returns the client of one pull. All pulls share the queues of hosts, so the limits of
-// a host apply to all pulls together. If verifier is not nil, it verifies responses.
+// siteClient returns the client of one pull. All pulls share one request queue per host, so the
+// limits of a host apply to all pulls together. If verifier is not nil, it verifies responses.
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
@@ -52,7 +52,7 @@ func (a *Agent) keyClient() *fetch.Client {
 	return fetch.New(o)
 }
 
-// withKeys returns a client that sends the keys of origins.
+// withKeys returns a client that sends each origin its access key, if Options.Key returns one.
 func (a *Agent) withKeys(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
 
 // checkSignatures returns an error if the number of invalid signatures has risen above before.

@@ -97,7 +97,8 @@ func (m *costMeter) count(name string, stored int, whole bool, rep *mirror.Repor
 	t := &m.pages
 	t.Fetched, t.Unmodified, t.Text = t.Fetched+int64(rep.Fetched), t.Unmodified+int64(rep.Unmodified), t.Text+rep.Text
 	if name == Crawl && !whole {
-		// Each unmodified page took a request. Unchanged also counts addresses that were only found.
+		// Each unmodified page took a request. Do not use rep.Unchanged: it also counts addresses that
+		// were found but not requested.
 		t.Unmodified += max(0, min(int64(stored-rep.Added-rep.Updated), m.wire().Requests-t.Fetched))
 	}
 	if t.Pages = t.Fetched + t.Unmodified; whole {
@@ -108,7 +109,8 @@ func (m *costMeter) count(name string, stored int, whole bool, rep *mirror.Repor
 	}
 }
 
-// end adds the remaining costs. It returns the costs of the pull and of the site.
+// end stops the meter and adds the remaining costs. It returns the costs of this pull, and the total
+// costs of the site.
 func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Traffic) {
 	close(m.stop)
 	m.ended.Wait()

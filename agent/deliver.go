@@ -19,17 +19,18 @@ import (
 )
 
 const (
-	deliverEvery = 500 * time.Millisecond // while a pull is running
-	retryAfter   = 10 * time.Second
+	deliverEvery = 500 * time.Millisecond // interval of checks for changes while a site is being pulled
+	retryAfter   = 10 * time.Second       // delay after a failed delivery
 )
 
 // delivery is the delivery of the changes of a site to a receiver.
 type delivery struct {
 	site    string // name in the store
-	webhook string // If empty, the receiver of the options.
+	webhook string // URL; if empty, the receiver is WatchOptions.Receiver
 }
 
-// delivery returns the delivery of a site of the store, by the settings of a site of the fleet.
+// delivery returns the delivery of the stored site with a name. s is the site of the fleet whose
+// settings apply to it.
 func (w *watch) delivery(s store.FleetSite, name string) delivery {
 	if w.o.Webhook == nil {
 		return delivery{name, ""}
@@ -38,17 +39,17 @@ func (w *watch) delivery(s store.FleetSite, name string) delivery {
 }
 
 // deliveries delivers the changes of all sites. A receiver gets the changes of one site at a time.
-// The receiver of the options and the webhooks do not wait for each other.
+// WatchOptions.Receiver and the webhooks do not wait for each other.
 type deliveries struct {
 	w     *watch
 	yield func(*Event) bool
-	main  chan struct{} // a change for the receiver of the options may be pending
-	hooks chan struct{} // a change for a webhook may be pending
-	ended bool          // the loop has ended
+	main  chan struct{} // has an element if a change for WatchOptions.Receiver may be pending
+	hooks chan struct{} // has an element if a change for a webhook may be pending
+	ended bool          // the caller's loop over the events has ended
 
 	mu      sync.Mutex
 	pending map[delivery]bool // sites that may have changed
-	busy    map[delivery]int  // sites that are being pulled
+	busy    map[delivery]int  // numbers of running pulls
 	active  map[string]bool   // webhooks that are receiving
 	gone    map[string]bool   // receivers that have reported that they no longer exist
 }
@@ -93,8 +94,9 @@ func (t *deliveries) follow(sites []delivery) (release func()) {
 	return func() { add(-1) }
 }
 
-// take returns the sites that may have changed, by webhook, in order: those with a webhook, or the
-// others. Sites whose webhook is active remain pending.
+// take returns the sorted names of the sites that may have changed, by webhook. If hooks is set, it
+// returns the sites with a webhook, else the sites without. It marks the returned webhooks as
+// active. Sites whose webhook is already active remain pending.
 func (t *deliveries) take(hooks bool) map[string][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +125,7 @@ func (t *deliveries) take(hooks bool) map[string][]string {
 	return sites
 }
 
-// post delivers the changes of sites to a webhook.
+// post delivers the changes of sites to a webhook, and then marks the webhook as inactive.
 func (t *deliveries) post(ctx context.Context, webhook string, sites []string) {
 	for _, name := range sites {
 		t.flush(ctx, delivery{name, webhook})
@@ -139,7 +141,8 @@ func (t *deliveries) post(ctx context.Context, webhook string, sites []string) {
 	}
 }
 
-// run delivers changes until ctx or the loop ends. tasks are the deliveries to webhooks.
+// run delivers changes until ctx ends or the caller's loop over the events ends. It adds the
+// goroutines that deliver to webhooks to tasks; they run until ctx ends.
 func (t *deliveries) run(ctx context.Context, tasks *sync.WaitGroup, yield func(*Event) bool) {
 	t.yield = yield
 	tasks.Go(func() {
@@ -158,7 +161,7 @@ func (t *deliveries) run(ctx context.Context, tasks *sync.WaitGroup, yield func(
 	}
 }
 
-// wait waits for a bell, at most deliverEvery, and reports whether ctx has not ended.
+// wait waits until bell has an element, at most deliverEvery, and reports whether ctx is still active.
 func wait(ctx context.Context, bell <-chan struct{}) bool {
 	timer := time.NewTimer(deliverEvery)
 	defer timer.Stop()
@@ -176,7 +179,7 @@ type refusal struct{ error }
 // Unwrap returns the error of the receiver.
 func (r refusal) Unwrap() error { return r.error }
 
-// errEnded ends a flush after the loop has ended.
+// errEnded ends a flush after the caller's loop over the events has ended.
 var errEnded = errors.New("the loop has ended")
 
 // deliver posts or yields an event.
@@ -196,7 +199,8 @@ func (t *deliveries) deliver(ctx context.Context, d delivery, lines [][]byte) er
 	return refusal{e.refused}
 }
 
-// receiver returns the name of a receiver in the store, which does not reveal its URL.
+// receiver returns the name by which the store identifies a receiver. The name does not reveal the
+// receiver's URL.
 func (t *deliveries) receiver(webhook string) string {
 	if webhook == "" {
 		return t.w.o.Receiver
@@ -235,7 +239,7 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 	return json.Marshal(policy.Statements(r.Terms))
 }
 
-// skip marks the current state of a site as delivered. It is for a new receiver with FromNow.
+// skip marks the current state of a site as delivered, if FromNow is set and the receiver is new.
 func (t *deliveries) skip(ctx context.Context, d delivery) error {
 	if !t.w.o.FromNow {
 		return nil
@@ -250,7 +254,8 @@ func (t *deliveries) skip(ctx context.Context, d delivery) error {
 	return err
 }
 
-// waiting reports whether the receiver of a site still lacks some of its changes.
+// waiting reports whether a receiver still lacks changes of its site. A receiver that no longer
+// exists lacks none.
 func (t *deliveries) waiting(ctx context.Context, d delivery) (bool, error) {
 	t.mu.Lock()
 	gone := t.gone[d.webhook]
@@ -262,7 +267,8 @@ func (t *deliveries) waiting(ctx context.Context, d delivery) (bool, error) {
 	return b.Pending(ctx)
 }
 
-// flush delivers the changes of a site. If it fails, it is retried.
+// flush delivers the changes of a site. After an error it schedules a retry, unless the receiver no
+// longer exists.
 func (t *deliveries) flush(ctx context.Context, d delivery) {
 	err := t.skip(ctx, d)
 	var b *outbox.Outbox
@@ -286,7 +292,7 @@ func (t *deliveries) flush(ctx context.Context, d delivery) {
 		})
 	}
 	if err == nil || ctx.Err() != nil || d.webhook == "" && t.ended {
-		return // the next program with the lease delivers the rest
+		return // done, or stopping: the next program with the lease delivers the rest
 	}
 	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
 		t.mu.Lock()
@@ -297,7 +303,7 @@ func (t *deliveries) flush(ctx context.Context, d delivery) {
 	}
 	level := t.w.a.o.Logger.Error
 	if errors.Is(err, millrace.ErrConflict) {
-		level = t.w.a.o.Logger.Debug // another program delivers them
+		level = t.w.a.o.Logger.Debug // another program delivers the changes
 	}
 	level("could not deliver changes; retrying", "site", d.site, "retry_in", retryAfter, "err", err)
 	time.AfterFunc(retryAfter, func() { t.wake(d) })

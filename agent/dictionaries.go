@@ -17,13 +17,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// dictionaries stores the dictionaries of all sites. Their indexes are in the store, and their
-// content is in a folder, which is created with the first dictionary. The least recently used
-// dictionaries are deleted first.
+// dictionaries stores the dictionaries of all sites. Their indexes are in the store. Their content
+// is in a folder, which is created when first used. If the folder is larger than max, the least
+// recently used dictionaries are deleted.
 type dictionaries struct {
 	state  store.State
 	folder string
-	max    int64 // bytes in the folder; if zero, 512 MiB
+	max    int64 // maximum size of the folder in bytes; if zero, 512 MiB
 }
 
 func (d dictionaries) index(origin string) state.JSON[fetch.DictionaryIndex] {

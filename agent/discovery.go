@@ -44,7 +44,7 @@ type DiscoveredWay struct {
 	Protocol        string `json:"protocol"`
 	Entry           string `json:"entry"`            // URL of the first document
 	Pages           int    `json:"pages"`            // number of pages; -1 if unknown
-	Carries         string `json:"carries"`          // "blocks", "text" or "summaries"; "" = no content
+	Carries         string `json:"carries"`          // "blocks", "text" or "summaries"; "" if the way offers nothing
 	WithoutContent  int    `json:"without_content"`  // pages that the way lists without content
 	Deletes         bool   `json:"deletes"`          // a refresh reports deleted pages
 	FirstRequests   int64  `json:"first_requests"`   // requests of a first pull
@@ -55,7 +55,7 @@ type DiscoveredWay struct {
 	Reason          string `json:"reason"`           // why the way is not allowed or cannot be used; "" if it can be used
 	Code            string `json:"code,omitempty"`   // error code of the reason
 	Basis           string `json:"basis,omitempty"`  // basis of estimated figures; absent if all figures were counted
-	SendsChanges    bool   `json:"sends_changes"`    // the server sends only changes of the entry to clients that have an earlier version (RFC 9842)
+	SendsChanges    bool   `json:"sends_changes"`    // a client that has an earlier version of the entry document receives only its changes (RFC 9842)
 }
 
 // DiscoveredPolicy describes the rules of one document on the use of the content.
@@ -73,8 +73,8 @@ type DiscoveredRobots struct {
 	Statements  []discover.RobotsStatement `json:"statements"`     // lines about the use of the content
 }
 
-// NewDiscovery describes a probed site. Its plan is the plan of a pull, which probes less of the
-// site.
+// NewDiscovery describes a probed site. First and Refresh are the ways that a pull would choose; a
+// pull may probe less of the site.
 func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discovery {
 	plan := site.Plan(nil)
 	if short := site.Short(all.Protocols()); short != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // errorText returns the text of an error without the names of the site and the ways, because the
-// report already contains them.
+// report already contains them. If the disk is full or too many files are open, the text says what
+// to do.
 func errorText(err error, root string, ways ...string) string {
 	text := err.Error()
 	if file, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)) {

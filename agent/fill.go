@@ -67,7 +67,7 @@ type filled struct {
 	fill filler
 
 	mu        sync.Mutex
-	summaries map[string]*millrace.Page // summaries from the source, by its names for pages
+	summaries map[string]*millrace.Page // summaries from the source, by the source's names of pages
 	ring      []string                  // keys of summaries, oldest first
 	by        map[string]int            // number of filled pages, by way
 }
@@ -79,7 +79,8 @@ const maxSummaries = 1024
 // filledVersion is the suffix of a version whose content came from elsewhere.
 const filledVersion = " filled"
 
-// Changes yields the changes of the source without their summaries.
+// Changes yields the changes of the source. It removes the summaries whose content must be fetched,
+// and keeps them for Page.
 func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range f.Source.Changes(ctx, since) {
@@ -118,7 +119,8 @@ func (f *filled) keep(name string, p *millrace.Page) {
 }
 
 // Page returns a page with its summary from the source and its content from elsewhere. If no
-// way has the content, Page returns the summary alone.
+// way has the content, Page returns the summary alone. If the content is temporarily unavailable,
+// Page returns the error.
 func (f *filled) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	f.mu.Lock()
 	summary := f.summaries[have.URL]

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// policyAge is how long a stored policy of a site is used.
+// policyAge is how long a stored policy of a site is used without reading the policy again.
 const policyAge = 24 * time.Hour
 
 // forbiddenError reports a purpose that a site does not allow.
@@ -31,7 +31,7 @@ type forbiddenError struct {
 	contact          string // address for permission, or "" if unknown
 }
 
-// Error names the document, the member, and the option that overrides the policy.
+// Error names the document, its member, and the options that help.
 func (e *forbiddenError) Error() string {
 	leave := ""
 	if e.contact != "" {
@@ -76,7 +76,7 @@ type policyEnforcer struct {
 	readers map[string]millrace.Source // readers by protocol name; a reader caches the policy that it has read
 }
 
-// enforcer returns the policyEnforcer of one site. The function stop ends the pull.
+// enforcer returns the policyEnforcer of one pull. The function stop ends the pull.
 func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop context.CancelCauseFunc) *policyEnforcer {
 	g := &policyEnforcer{
 		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now, counts: a.o.RequestCounts,
@@ -142,7 +142,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 			return g.ended()
 		case ctx.Err() != nil:
 			return err
-		case !was.Time.IsZero(): // see below
+		case !was.Time.IsZero(): // use the stored copy
 		case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge), answered:
 			if err := g.strict(err); err != nil {
 				return err
@@ -222,7 +222,7 @@ func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	return nil
 }
 
-// applyStored applies stored terms.
+// applyStored applies terms from the store, so they need not be stored again.
 func (g *policyEnforcer) applyStored(terms []protocol.Terms) error {
 	for _, t := range terms {
 		if err := g.add(t); err != nil {
@@ -235,7 +235,8 @@ func (g *policyEnforcer) applyStored(terms []protocol.Terms) error {
 	return nil
 }
 
-// add applies a document that a reader has read.
+// add applies the terms of a document, and replaces earlier terms of the same document. If they do
+// not allow the purpose, add ends the pull and returns an error.
 func (g *policyEnforcer) add(t protocol.Terms) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -264,14 +265,14 @@ func (g *policyEnforcer) ended() error {
 	return g.refusal
 }
 
-// longGap is the minimum gap between requests that is logged as a warning. maxGap is the
-// longest gap that is obeyed, and also limits a Crawl-delay.
+// Gaps between requests of at least longGap are logged as warnings. longGap is also the gap if a
+// policy cannot be read. maxGap is the longest gap or Crawl-delay that is obeyed.
 const (
 	longGap = 10 * time.Second
 	maxGap  = time.Minute
 )
 
-// limit applies the lowest rates. The caller holds mu.
+// limit applies the lowest request rates of all terms. The caller holds mu.
 func (g *policyEnforcer) limit() error {
 	var l fetch.Limit
 	day, second := protocol.Terms{}, protocol.Terms{}
@@ -333,7 +334,7 @@ func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	return r, err
 }
 
-// close returns the unused part of the quota, stores the terms, and reports them.
+// close gives back the reserved requests that were not sent, stores the terms, and reports them.
 func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -344,7 +345,7 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	}
 	if g.counted != nil {
 		if err := g.counted.Close(); err != nil {
-			g.log.Warn("could not close the counts of requests", "err", err)
+			g.log.Warn("could not close the shared request counts", "err", err)
 		}
 	}
 	if over, ok := errors.AsType[*quotaError](g.refusal); ok {
@@ -352,7 +353,7 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	}
 	r.Policy = PolicyOf(g.terms)
 	if _, no := errors.AsType[*forbiddenError](g.refusal); no {
-		return // a refusal is not cached
+		return // do not cache a policy that forbids the purpose
 	}
 	err := g.remember(ctx)
 	if err != nil {

@@ -158,7 +158,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	defer end()
 	o := ingest.ResumeOptions(site, from)
 	o.Client, o.MaxPages, o.MaxDepth = s.withKeys(s.client), s.o.MaxPages, s.o.MaxDepth
-	if most := s.o.MaxTime; most > 0 { // leaves time to save the position of the crawl
+	if most := s.o.MaxTime; most > 0 { // leave time to save the position of the crawl
 		o.MaxTime = max(1, most-time.Since(s.budget.start)-min(most/10, 5*time.Second))
 	}
 	start := time.Now()

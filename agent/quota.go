@@ -53,7 +53,7 @@ type quotaRecord struct {
 // quotaBlock is the maximum number of requests that are reserved at once.
 const quotaBlock = 100
 
-// setLimit sets the limit.
+// setLimit sets the limit to the daily rate of t.
 func (q *quota) setLimit(t protocol.Terms) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,7 +87,8 @@ func (q *quota) take(ctx context.Context) error {
 	return nil
 }
 
-// close returns unused requests to the store.
+// close returns reserved requests that were not sent to the store, and counts the sent requests that
+// the store does not count yet.
 func (q *quota) close(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -106,8 +107,8 @@ func (q *quota) close(ctx context.Context) error {
 	return err
 }
 
-// change updates the number of counted requests of q.day. next computes the new number from
-// the old one. Concurrent pulls may call change.
+// change updates the stored number of requests on q.day. next computes the new number from the old
+// one. Several pulls may call change at once.
 func (q *quota) change(ctx context.Context, next func(used int) int) error {
 	return q.requests.Update(ctx, func(r *quotaRecord) error {
 		if r.Day != q.day {

@@ -12,7 +12,7 @@ import (
 // quotaSource is a source that ends when a page is skipped because of a quota.
 type quotaSource struct {
 	millrace.Source
-	// full is called when a page is skipped. If it returns an error, the stream ends with it.
+	// full is called when a page is skipped. If it returns an error, the stream ends with that error.
 	full func() error
 }
 

@@ -11,7 +11,7 @@ import (
 // --json`.
 type Report struct {
 	Site                 string           `json:"site"`
-	Via                  string           `json:"via,omitempty"`                   // names of the protocols by which the pages were read
+	Via                  string           `json:"via,omitempty"`                   // name of the protocol by which the pages were read
 	Ways                 []Way            `json:"ways"`                            // ways that were tried
 	Why                  string           `json:"why,omitempty"`                   // why the way was chosen; absent if the user named it
 	Added                int              `json:"added"`                           // number of new pages
@@ -31,7 +31,7 @@ type Report struct {
 	Summary              string           `json:"savings_summary,omitempty"`       // the savings as a sentence
 	Seconds              float64          `json:"seconds"`
 	Purpose              millrace.Purpose `json:"purpose"`                  // intended use of the content
-	Policy               *Policy          `json:"policy,omitempty"`         // policy of the site; absent if it has none
+	Policy               *Policy          `json:"policy,omitempty"`         // policy of the site; absent if the site has none
 	PolicyIgnored        bool             `json:"policy_ignored,omitempty"` // the policy was not obeyed
 	ContinueAfter        *time.Time       `json:"continue_after,omitempty"` // time until which the site accepts no more requests
 	Quota                string           `json:"quota,omitempty"`          // limit that ended the pull; the next pull continues

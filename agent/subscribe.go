@@ -26,7 +26,8 @@ type hubState struct {
 	quiet   time.Time // no search for a hub until this time
 }
 
-// subscribe subscribes to the hub of a site, if the site is readable and has a hub.
+// subscribe starts a goroutine that finds the hub of a site and keeps the subscription to it active.
+// It does nothing if the goroutine is running, or ended less than listenAgain ago.
 func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 	s.pushed.mu.Lock()
 	defer s.pushed.mu.Unlock()

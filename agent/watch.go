@@ -32,8 +32,8 @@ type Subscriber = push.Subscriber
 // WatchOptions are the options of [Agent.Watch]. The zero value is ready to use.
 type WatchOptions struct {
 	// MinInterval and MaxInterval are the minimum and maximum time between two pulls of a
-	// site. If zero, 5 minutes and 24 hours. Between them, the interval depends on how often
-	// the site changes.
+	// site. If zero, 5 minutes and 24 hours. Between these limits, the interval depends on how
+	// often the site changes.
 	MinInterval, MaxInterval time.Duration
 	// NoListen disables connections to the event streams of sites. Otherwise, there are at most 256
 	// connections.
@@ -46,9 +46,9 @@ type WatchOptions struct {
 	// that share the sites of the store and have the same limits. If zero, there is no limit.
 	RequestRate, ByteRate float64
 
-	// Retention is how long the store keeps the changes of sites, by label. Cursors and receivers
-	// that are older start again. If several labels of a site have a time, the longest applies; if
-	// none has one, 30 days.
+	// Retention is how long the store keeps the changes of sites, by label. A cursor or receiver whose
+	// position is older must start over with all pages. If several labels of a site have a retention,
+	// the longest applies; if none has one, 30 days.
 	Retention map[string]time.Duration
 
 	// Receiver names the receiver of the events. The store records the progress of each
@@ -57,11 +57,11 @@ type WatchOptions struct {
 	// FromNow starts a new receiver with future changes only. If false, a new receiver first
 	// receives all pages in the store.
 	FromNow bool
-	// Webhook posts an event of a site with a webhook of its own (see [store.FleetSite]). A
-	// failed event is posted again, as after [Event.Refuse]. Events for different URLs are posted
-	// at the same time. If nil, Watch yields these events like those of other sites.
+	// Webhook posts an event of a site that has a webhook of its own (see [store.FleetSite]). If
+	// Webhook returns an error, the event is posted again, as after [Event.Refuse]. Events for
+	// different URLs are posted at the same time. If nil, Watch yields these events like all others.
 	Webhook func(ctx context.Context, url string, e *Event) error
-	// Content returns the Content of the change of a page, such as [millrace.Page.Text]. If
+	// Content returns the text for the Content of a [Change], such as [millrace.Page.Text]. If
 	// nil, changes have no content.
 	Content func(*millrace.Page) string
 	// MaxChanges limits the number of changes in an event. If zero, 100.
@@ -97,7 +97,7 @@ type Message struct {
 // MessageData holds the changes of a [Message].
 type MessageData struct {
 	Site    string            `json:"site"`    // name of the site in the mirror
-	Changes []json.RawMessage `json:"changes"` // changes, each with the members of a line of watch
+	Changes []json.RawMessage `json:"changes"` // changes, each encoded as a [Change]
 }
 
 // Message returns the encoded [Message] of the event.
@@ -119,18 +119,18 @@ func (e *Event) Message() ([]byte, error) {
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
 }
 
-// Refuse reports that the event could not be delivered. It is delivered again later. After
-// [millrace.ErrTooLarge], it is delivered again at once, in smaller events.
+// Refuse reports that the event could not be delivered. Watch delivers it again later. After
+// [millrace.ErrTooLarge], Watch delivers its changes again at once, in smaller events.
 // [millrace.ErrNotFound] means that the receiver no longer exists: no event follows, but sites
 // are still pulled.
 func (e *Event) Refuse(err error) { e.refused = err }
 
 const (
-	listenAgain = 24 * time.Hour   // delay after a site was found to have no event stream
+	listenAgain = 24 * time.Hour   // delay after a site was found to have no event stream or no hub
 	turnTime    = 30 * time.Second // duration of a lease, which is renewed while the turn runs
-	pollTime    = time.Second      // time between two attempts to lease turns
-	storeAgain  = 5 * time.Second
-	lastTry     = time.Second // time to store the ends of turns after the context has ended
+	pollTime    = time.Second      // maximum time between two attempts to lease turns
+	storeAgain  = 5 * time.Second  // delay after a failed attempt to lease turns
+	lastTry     = time.Second      // time to store the ends of turns after the context has ended
 )
 
 // watch is the state of one call of [Agent.Watch].
@@ -148,8 +148,8 @@ type watch struct {
 	deliveries *deliveries
 	mu         sync.Mutex
 	turns      map[string]*turn        // by the names of their leases
-	sites      map[string]*watchedSite // with an event stream or a subscription, by URL
-	listening  map[string]*watchedSite // the one of each origin that listens to its event stream, by root URL
+	sites      map[string]*watchedSite // sites that may have an event stream or a subscription, by URL
+	listening  map[string]*watchedSite // the site of each origin that listens to the origin's event stream, by root URL
 }
 
 func (a *Agent) newWatch(o *WatchOptions) *watch {
@@ -176,15 +176,15 @@ func (a *Agent) newWatch(o *WatchOptions) *watch {
 	return w
 }
 
-// Watch keeps mirrors of sites current until ctx ends, and yields their changes. It pulls each site
-// when it is due, or when the site or a hub notifies of a change. If urls is nil, it watches the
-// sites of the fleet of the store (see [store.Fleet]), including those that are added later. Any
-// number of programs may watch the sites of one store: each pull is done by one of them. Nil
-// options are the zero value.
+// Watch keeps mirrors of sites current until ctx ends, and yields their changes. It pulls a site
+// when the site is due, or when the site or a hub notifies of a change. If urls is nil, it watches
+// the sites of the store's fleet (see [store.Fleet]), including those that are added later. Any
+// number of programs may watch the sites of one store: each pull is done by one of them. If o is
+// nil, the zero WatchOptions are used.
 //
 // An event counts as delivered when the loop body ends without a call of [Event.Refuse]. After a
 // crash, an undelivered event is yielded again, by any of the programs with the same Receiver.
-// An error ends the sequence. An error of a pull is only logged, and the pull is retried.
+// An error ends the sequence. If a pull fails, Watch only logs the error, and retries the pull later.
 func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		w := a.newWatch(o)
@@ -223,7 +223,7 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 	}
 }
 
-// deliverStored delivers the changes of all sites that earlier programs have stored and not delivered.
+// deliverStored delivers the changes that earlier programs stored but did not deliver.
 func (w *watch) deliverStored(ctx context.Context) error {
 	for s, err := range w.fleet.Sites(ctx, store.FleetQuery{}) {
 		if err != nil {
@@ -244,7 +244,8 @@ func (w *watch) deliverStored(ctx context.Context) error {
 	return nil
 }
 
-// addToFleet adds sites to the fleet, and resumes those that it has.
+// addToFleet adds sites to the fleet, and prepares each with resume. A site that was there before may
+// become due earlier, according to schedule.Rules.Resume.
 func (w *watch) addToFleet(ctx context.Context, tasks *sync.WaitGroup, urls []string) error {
 	var sites []store.FleetSite
 	w.named = []string{}
@@ -289,7 +290,7 @@ func withoutErrors[T any](list []T) iter.Seq2[T, error] {
 	}
 }
 
-// run gives turns to goroutines until ctx ends.
+// run leases turns, and runs each in its own goroutine, until ctx ends.
 func (w *watch) run(ctx context.Context, tasks *sync.WaitGroup) {
 	tasks.Go(func() { w.renew(ctx) })
 	tasks.Go(func() {
@@ -348,7 +349,8 @@ func (w *watch) wake() {
 	}
 }
 
-// until returns the time until a time of the clock of the store.
+// until returns the duration until a time of the store's clock, or pollTime if the store is not
+// available.
 func (w *watch) until(ctx context.Context, at time.Time) time.Duration {
 	now, err := w.a.store.Now(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ const resolveTime = 10 * time.Second
 // network is a network that many independent hosts share.
 type network struct {
 	name     string
-	rate     float64 // requests per second
+	rate     float64 // maximum requests per second
 	prefixes []netip.Prefix
 }
 
@@ -46,8 +46,8 @@ func prefixes(list string) (all []netip.Prefix) {
 	return all
 }
 
-// machine returns the name of the machine behind an address: the IPv4 address, or the IPv6 network
-// of the size that providers assign to one customer.
+// machine returns the name of the machine behind an address: the IPv4 address, or the /64 network of
+// the IPv6 address, because providers assign at least that network to each customer.
 func machine(a netip.Addr) string {
 	if a = a.Unmap(); a.Is4() {
 		return a.String()
@@ -66,16 +66,16 @@ func groupName(a netip.Addr) (name string, rate float64) {
 	return machine(a), 0
 }
 
-// resolves reports whether turns connect to addresses, not to names.
+// resolves reports whether turns resolve host names themselves, and connect to addresses.
 func (w *watch) resolves() bool { return w.a.o.Dial == nil || w.a.o.Resolve != nil }
 
-// setAddress looks up the addresses of the host of a turn, and moves the turn to the group of one
-// of them. A host with several addresses keeps its address while it is one of them.
+// setAddress looks up the addresses of the host of a turn. If none of them is in the group of the
+// turn, setAddress moves the turn to the group of the first one.
 func (w *watch) setAddress(ctx context.Context, t *turn) error {
 	var err error
 	t.addrs, err = w.resolve(ctx, t.Site.Host)
 	if err != nil || len(t.addrs) == 0 || slices.ContainsFunc(t.addrs, t.isOwn) {
-		return ctx.Err() // the pull reports the error
+		return ctx.Err() // the pull reports an error of resolve
 	}
 	name, rate := groupName(t.addrs[0])
 	moved, err := w.fleet.SetAddress(ctx, t.Turn, name, rate)
@@ -94,8 +94,8 @@ func (t *turn) isOwn(a netip.Addr) bool {
 // maxDials is the maximum number of addresses of a host to which a turn tries to connect.
 const maxDials = 4
 
-// addresses yields the addresses to which a turn may connect for a host. The turn holds the lease
-// of the group of each of them. For the host of the turn, its own group is first.
+// addresses yields the addresses to which a turn may connect for a host. The turn holds the lease of
+// the group of each yielded address. An address in the turn's own group comes first.
 func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[netip.Addr, error] {
 	return func(yield func(netip.Addr, error) bool) {
 		host := hostName(host)
@@ -127,16 +127,17 @@ func (w *watch) addresses(ctx context.Context, t *turn, host string) iter.Seq2[n
 // visitWait is the maximum time for which a turn waits until it may visit another machine.
 const visitWait = 20 * time.Second
 
-// visit is a visit to the group of an address of a host. It ends when the turn sends a request to
-// another host.
+// visit is a visit to the group of another machine, which serves host at addr. It ends when the turn
+// sends a request to another host.
 type visit struct {
 	store.Visit
 	host string
 	addr netip.Addr
-	left bool
+	left bool // the visit has ended
 }
 
-// visit begins a visit.
+// visit begins a visit to the machine at an address of a host. While its group is busy, visit waits,
+// at most visitWait.
 func (w *watch) visit(ctx context.Context, t *turn, host string, a netip.Addr) error {
 	address, rate := groupName(a)
 	for end := w.now().Add(visitWait); ; {
@@ -165,8 +166,8 @@ func (t *turn) visited(v visit) bool {
 	return !t.ended
 }
 
-// gap returns the minimum time between two requests of a turn to a host: the longest delay of the
-// hosts of its group.
+// gap returns the minimum time between two requests of a turn to a host: the longest delay of all
+// hosts in the turn's group and in the groups that the turn visits for this host.
 func (w *watch) gap(t *turn, host string) time.Duration {
 	gap := max(0, t.Delay, w.a.o.Delay)
 	if gap == 0 && w.a.o.Delay == 0 && !fetch.IsLoopback(t.Site.Host) {
@@ -184,9 +185,10 @@ func (w *watch) gap(t *turn, host string) time.Duration {
 }
 
 // admit is called before each request of a turn. Because a turn sends one request at a time, all
-// earlier requests have ended, so admit ends the visits of other hosts: a slow site must not keep
-// their machines. If a connection to the host may be open from an earlier visit, admit visits its
-// machine again.
+// earlier requests have ended, so admit ends the visits to other hosts: during requests to a slow
+// site, other turns can use those machines. If a connection to the host may still be open from an
+// earlier visit, admit visits that machine again. It returns an error if the turn's lease may have
+// expired.
 func (w *watch) admit(ctx context.Context, t *turn, host string) error {
 	host = hostName(host)
 	var again []visit
@@ -205,7 +207,7 @@ func (w *watch) admit(ctx context.Context, t *turn, host string) error {
 	return t.check()
 }
 
-// lease makes the requests of a client belong to a turn.
+// lease sets client options so that a turn's leases and the rate budget limit the requests.
 func (w *watch) lease(o *fetch.Options, t *turn) {
 	sign := o.Sign
 	o.Sign = func(req *http.Request) error {
@@ -222,9 +224,9 @@ func (w *watch) lease(o *fetch.Options, t *turn) {
 	}
 }
 
-// apart makes a client lease the group of the host of each request, for requests outside of turns.
-// The lease ends with the request, or when an event stream begins. The client sends one request at
-// a time.
+// apart sets client options for requests outside of turns: each request leases the group of its
+// host. The lease ends with the request, or when an event stream begins. The client must send one
+// request at a time.
 func (w *watch) apart(o *fetch.Options) *fetch.Options {
 	t := &turn{Turn: store.Turn{Lease: store.Lease{Holder: w.worker, Name: lease.NewHolder()}}, until: time.Now().Add(apartTime)}
 	w.lease(o, t)
@@ -246,7 +248,8 @@ func (w *watch) end(ctx context.Context, t *turn) {
 	w.leaveGroups(ctx, t, t.leave(func(visit) bool { return true })...)
 }
 
-// leave marks visits as left, and returns them. It counts a request to the others.
+// leave marks the visits that match which as left, and returns them. It counts one more request for
+// each other visit.
 func (t *turn) leave(which func(v visit) bool) (left []visit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,7 +285,7 @@ func (w *watch) leaveGroups(ctx context.Context, t *turn, left ...visit) {
 // hostName returns a host name in the form of [store.FleetSite.Host].
 func hostName(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// resolve returns the addresses of a host in a fixed order, those of IPv4 first.
+// resolve returns the addresses of a host in a fixed order, IPv4 addresses first.
 func (w *watch) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return []netip.Addr{a}, nil

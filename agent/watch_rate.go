@@ -11,11 +11,12 @@ import (
 )
 
 // rateBudget limits the requests and bytes per second of all programs that share the sites of a
-// store. It reserves requests in blocks: for a quarter of a second, or 16 if they are not limited.
+// store. It reserves requests in blocks: the requests of a quarter of a second, or 16 if only bytes
+// are limited.
 type rateBudget struct {
 	store           store.Store
 	stored          state.JSON[rateRecord]
-	requests, bytes float64 // per second. If zero, there is no limit.
+	requests, bytes float64 // limits per second; zero = no limit
 
 	spent atomic.Int64  // received bytes that are not stored yet
 	lock  chan struct{} // holds a token while a request waits for its reservation to begin

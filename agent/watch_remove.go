@@ -10,15 +10,15 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// removed is the source of the deletions of a removed site.
+// removed is the name of the source that deletes the pages of a removed site.
 const removed = "removed"
 
-// remove deletes the pages of a site, and removes the site when its receiver has the deletions.
-// Until then the site is due again soon.
+// remove deletes the pages of a site, and removes the site once its receiver has received the
+// deletions. Until then, the site is due again after retryAfter.
 func (w *watch) remove(ctx context.Context, t *turn) error {
 	t.result = store.TurnResult{Due: w.storeNow(ctx).Add(retryAfter), Error: t.Site.Error, State: t.Site.State, Delay: t.Delay}
 	names := []string{t.Site.Name}
-	if t.Site.Name == "" { // no pull has been complete
+	if t.Site.Name == "" { // no pull has completed yet
 		root, err := ingest.Root(t.Site.URL)
 		if err != nil {
 			return err
@@ -58,7 +58,8 @@ func (w *watch) remove(ctx context.Context, t *turn) error {
 	return err
 }
 
-// deletePages deletes the pages of a site. If the site is added again, its sources start over.
+// deletePages deletes the pages of a site, and resets its sources. If the site is added again, they
+// start over.
 func deletePages(ctx context.Context, site store.Site, name string) error {
 	for _, from := range ingest.Sources(name) {
 		if c, err := site.Cursor(ctx, from); err != nil || c == "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxFollowed is the maximum number of sites whose event streams and hubs one program listens to, or
-// in which it looks for them.
+// maxFollowed is the maximum number of sites for which one program follows event streams and hubs,
+// or looks for them.
 const maxFollowed = 256
 
 // unfollowAfter is the maximum time for which a removed site is still listened to.
@@ -41,7 +41,7 @@ type watchedSite struct {
 // watchRecord is the state of a site in the fleet.
 type watchRecord struct {
 	schedule.State
-	// Event is the last event that was received before the last pull began.
+	// Event is the ID of the last event that was received before the last successful pull began.
 	Event string `json:"event,omitempty"`
 	// Compacted is the time of the last compaction of the site.
 	Compacted time.Time `json:"compacted,omitzero"`
@@ -57,7 +57,8 @@ func (w *watch) storedQuiet(site string) state.JSON[quiet] {
 	return state.JSON[quiet]{State: w.a.store.State(), Namespace: site, Key: "watch/quiet"}
 }
 
-// isQuiet reports whether a time is in the future, but not too far: the clock may have been wrong.
+// isQuiet reports whether a time is in the future, but by less than listenAgain: a later time was
+// stored under a wrong clock.
 func (w *watch) isQuiet(until time.Time) bool {
 	now := w.now()
 	return now.Before(until) && now.Add(listenAgain).After(until)
@@ -96,8 +97,8 @@ func (w *watch) resume(ctx context.Context, tasks *sync.WaitGroup, s store.Fleet
 	return nil
 }
 
-// follow listens to the event stream of a site and subscribes to its hub, if the site is readable
-// and has them.
+// follow listens to the event stream of a site and subscribes to its hub, if the site has them.
+// One site of each origin listens. follow does nothing for a new site if maxFollowed are followed.
 func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 	url := t.Site.URL
 	w.mu.Lock()
@@ -228,16 +229,17 @@ func (w *watch) unfollow(ctx context.Context) error {
 	return nil
 }
 
-// listener is connected to the event stream of a site.
+// listener is a connection to the event stream of a site.
 type listener struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
 	client *fetch.Client
-	name   string // name of the protocol
-	saved  store.Traffic
+	name   string        // name of the protocol
+	saved  store.Traffic // costs that were added to the store
 }
 
-// listen connects to the event stream of a site after a delay, if the site is readable and has one.
+// listen connects to the event stream of a site after a delay, if the site has one. If listen is
+// already connected, it saves the costs so far.
 func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +285,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite, delay time.Duration)
 	}
 }
 
-// save adds the costs of listening to the store.
+// save records in the store the costs of the event stream since the last save.
 func (e *listener) save(ctx context.Context, w *watch, site string) {
 	stats := e.client.Stats()
 	total := store.Traffic{Requests: stats.Requests, Received: stats.Received()}

@@ -24,10 +24,10 @@ import (
 type turn struct {
 	store.Turn
 	record watchRecord
-	result store.TurnResult // result that [store.Site.Ending] records
-	lost   context.CancelCauseFunc
-	timer  *time.Timer  // calls lost when the lease expires
-	addrs  []netip.Addr // addresses of the host
+	result store.TurnResult        // result that [store.Site.Ending] records
+	lost   context.CancelCauseFunc // ends the turn
+	timer  *time.Timer             // calls lost when the lease expires
+	addrs  []netip.Addr            // addresses of the host
 
 	mu     sync.Mutex
 	until  time.Time // end of the lease by the clock of this program
@@ -291,7 +291,7 @@ func (r *watchRecord) encode() []byte {
 	return b
 }
 
-// rulesOf returns the rules for a site.
+// rulesOf returns the schedule rules for a site. Its own limits take precedence over the options.
 func (w *watch) rulesOf(s store.FleetSite) *schedule.Rules {
 	least, most := cmp.Or(s.Min, w.rules.Min), cmp.Or(s.Max, w.rules.Max)
 	if s.Max > 0 {
@@ -310,7 +310,8 @@ func (w *watch) storeNow(ctx context.Context) time.Time {
 	return now
 }
 
-// fresh reports whether no pull of the site has been successful.
+// fresh reports whether no turn of the site has been successful. With FromNow, it also considers
+// pulls by other commands.
 func (w *watch) fresh(ctx context.Context, t *turn) (bool, error) {
 	if !t.Site.Pulled.IsZero() || !w.o.FromNow {
 		return t.Site.Pulled.IsZero(), nil
@@ -338,7 +339,8 @@ func neverPulled(ctx context.Context, st store.Store, site string) (bool, error)
 	return true, nil
 }
 
-// compact compacts the pages of a site, once an hour at most.
+// compact compacts the pages of a site, at most once per ingest.CompactEvery, or once a day if the
+// pull changed nothing.
 func (w *watch) compact(ctx context.Context, t *turn, name string, l schedule.Scan) {
 	if since := l.Ended.Sub(t.record.Compacted); since < ingest.CompactEvery || !l.Changed && since < 24*time.Hour {
 		return
@@ -353,7 +355,8 @@ func (w *watch) compact(ctx context.Context, t *turn, name string, l schedule.Sc
 	t.record.Compacted = l.Ended
 }
 
-// retention returns how long the log of a site keeps changes: the longest retention of its labels.
+// retention returns how long the log of a site keeps changes: the longest retention of its labels,
+// or ingest.Retention if none has one.
 func (w *watch) retention(s store.FleetSite) time.Duration {
 	var longest time.Duration
 	for _, label := range s.Labels {
@@ -362,13 +365,13 @@ func (w *watch) retention(s store.FleetSite) time.Duration {
 	return cmp.Or(longest, ingest.Retention)
 }
 
-// leased returns an agent for one turn. It sends one request at a time. Without the lease, it sends
-// no request and stores no page.
+// leased returns an agent for one turn. The agent sends one request at a time. After it loses the
+// lease, it sends no request and stores no page.
 func (w *watch) leased(t *turn) *Agent {
 	a := *w.a
 	a.store = turnStore{w.a.store, t}
 	if w.named == nil {
-		a.o.RequestCounts = nil // all workers count in the store
+		a.o.RequestCounts = nil // all workers count requests in the fleet's store
 	}
 	a.inTurn = func(o *fetch.Options) {
 		o.Concurrency, o.Gap = 1, func(host string) time.Duration { return w.gap(t, host) }
@@ -394,8 +397,8 @@ func (s turnStore) Site(ctx context.Context, name, base string) (store.Site, err
 	return site.Ending(s.t.Lease, s.t.Site.URL, r), nil
 }
 
-// nextAllowed returns the earliest time at which the site allows the next pull. wait is the rest of
-// its Retry-After. The zero time means no restriction.
+// nextAllowed returns the earliest time at which the site allows the next pull. wait is the remaining
+// time of the site's Retry-After. The zero time means no restriction.
 func nextAllowed(r *Report, wait time.Duration, now time.Time) time.Time {
 	var at time.Time
 	if r.ContinueAfter != nil {

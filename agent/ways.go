@@ -18,9 +18,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// waysAge is how long the ways of a site are cached, or laterAge if one of them was unavailable.
-// After that, if no way has failed, a pull only checks that the ways still exist. The figures of
-// the ways expire after figuresAge.
+// The ways of a site are cached for waysAge, or for laterAge if one of them was unavailable. After
+// that, if no way has failed, a pull only checks that the ways still exist. The figures of the ways
+// expire after figuresAge.
 const (
 	waysAge    = 7 * 24 * time.Hour
 	laterAge   = time.Hour
@@ -174,9 +174,9 @@ func (s *sitePull) deciding(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// awaited returns an error if a way of the previous pull is temporarily unavailable. After two
-// such pulls it returns nil, so that another way may be used. Another way must read the whole
-// site.
+// awaited returns an error if a way of the previous pull is temporarily unavailable. The next pull
+// then tries it again, because another way must read the whole site. After two such pulls, awaited
+// returns nil, and another way may be used.
 func (w *ways) awaited(previous []string) error {
 	for _, name := range previous {
 		way := w.found.Site.Way(name)
@@ -209,7 +209,7 @@ func failedWay(name, part string, err error) Way {
 	return Way{Protocol: name, Part: part, Error: err.Error(), Code: millrace.ErrorCode(err)}
 }
 
-// choose mirrors a site in the cheapest way that does not fail.
+// choose mirrors a site by the cheapest way that does not fail.
 func (s *sitePull) choose(ctx context.Context) error {
 	w := &ways{sitePull: s}
 	if err := w.recall(ctx); err != nil {
@@ -279,8 +279,8 @@ func (s *sitePull) crawlUnprobed(ctx context.Context, err error) error {
 	return s.crawl(ctx, 0)
 }
 
-// fallsBack reports whether a protocol requires another way after any error. Reaching a limit of
-// the options is not an error.
+// fallsBack reports whether another way must be tried after an error of a protocol, because its
+// Fallback is set. Reaching a limit of the options does not count as an error.
 func (s *sitePull) fallsBack(name string, err error) bool {
 	_, over := errors.AsType[*overBudgetError](err)
 	proto, _ := named(name)
