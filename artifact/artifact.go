@@ -91,7 +91,7 @@ type Store interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Batcher is a Store that makes several changes in less time than one after the other.
+// Batcher is a Store that makes several changes together in less time than one by one.
 type Batcher interface {
 	Store
 	// Batch calls f with a context for the methods of the store. When Batch returns nil, all

@@ -11,11 +11,10 @@ import (
 )
 
 // maxSyncs is the maximum number of files that a batch syncs at the same time. The file system
-// combines them.
+// combines concurrent syncs.
 const maxSyncs = 16
 
-// batch syncs files while its caller continues. A new file appears under its name when it is
-// synced.
+// batch syncs files while its caller continues. A new file gets its name after it was synced.
 type batch struct {
 	syncs   chan struct{} // contains a value for each running sync
 	running sync.WaitGroup
@@ -102,7 +101,7 @@ func (b *batch) changed(folder string) {
 	b.folders[folder] = true
 }
 
-// later runs f while the caller continues.
+// later runs f in a goroutine. If maxSyncs such functions are running, later first waits for one.
 func (b *batch) later(f func() error) {
 	b.syncs <- struct{}{}
 	b.running.Go(func() {

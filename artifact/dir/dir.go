@@ -40,7 +40,7 @@ import (
 
 const (
 	unfinished = "_unfinished"
-	// Open removes an upload if this time has passed since its last write.
+	// Open removes an upload if this time has passed since the last write to it.
 	abandoned = 24 * time.Hour
 )
 
@@ -305,7 +305,7 @@ type section struct {
 	io.Closer
 }
 
-// lookupError returns the error for a file that may be absent.
+// lookupError returns ErrNotFound if err says that a file is absent, else the explained error.
 func lookupError(what string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", what, millrace.ErrNotFound)

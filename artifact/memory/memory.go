@@ -66,7 +66,7 @@ func (s *Store) lookup(ctx context.Context, name string) (entry, error) {
 	return e, nil
 }
 
-// touch renews the time of an entry. It reports whether the entry exists.
+// touch renews the modification time of an entry, and reports whether the entry exists.
 func (s *Store) touch(name string) bool {
 	e, ok := s.entries[name]
 	if ok {

@@ -71,7 +71,7 @@ func newBucket(l *location, log *slog.Logger) (*bucket, error) {
 	if err != nil {
 		return nil, millrace.Coded("bucket-url", fmt.Errorf("artifacts: %w: %w", millrace.ErrInvalid, err))
 	}
-	client.SetS3EnableDualstack(false) // requests go to the endpoint
+	client.SetS3EnableDualstack(false) // send requests to the configured endpoint, not to Amazon's dual-stack endpoint
 	b := &bucket{location: l, log: log}
 	b.connect(minio.Core{Client: client})
 	return b, nil
@@ -207,7 +207,7 @@ func (b *bucket) get(ctx context.Context, object string, offset, length int64, w
 	return cmp.Or(err, out.err)
 }
 
-// stream returns a reader for bytes of an object, which is valid until ctx ends.
+// stream returns a reader for bytes of an object. The reader is valid until ctx ends.
 func (b *bucket) stream(ctx context.Context, object string, offset, length int64) (r io.ReadCloser, err error) {
 	err = b.do(ctx, "read "+object, 0, func(context.Context) error {
 		r, err = b.open(ctx, object, offset, length)

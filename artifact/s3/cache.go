@@ -20,7 +20,7 @@ import (
 // cache stores objects as files in a folder, which several processes may share.
 type cache struct {
 	root  *os.Root
-	limit int64 // bytes
+	limit int64 // maximum total size of the files, in bytes
 
 	mu   sync.Mutex
 	used int64 // total size of the files at the last count, plus the files added since, in bytes
@@ -34,7 +34,8 @@ const (
 	usedEvery = time.Minute
 )
 
-// openCache creates the folder if necessary, and opens the cache in it. limit is in bytes.
+// openCache opens the cache in a folder. It creates the folder and its parent folder if necessary.
+// limit is in bytes.
 func openCache(folder string, limit int64) (*cache, error) {
 	for _, name := range []string{filepath.Dir(folder), folder} {
 		if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -78,8 +79,9 @@ func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.f
 // remove removes the file of an object.
 func (c *cache) remove(object string) { _ = c.root.Remove(c.file(object)) }
 
-// add adds an object, which write writes to a file, if it takes at most a quarter of the limit. add
-// syncs the file, because nothing would detect a file that a power cut has damaged.
+// add adds an object to the cache. write writes the bytes of the object to a file. A file of more
+// than a quarter of the limit is not kept. add syncs the file, because nothing would detect a file
+// that a power cut has damaged.
 func (c *cache) add(object string, write func(f *os.File) error) error {
 	temp := tempPrefix + rand.Text()
 	f, err := c.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)

@@ -3,13 +3,13 @@
 //
 // # Objects
 //
-// The bucket contains a log. Each object of the log contains the changes of one batch and the bytes
-// of small artifacts, so that an edition needs few requests. The objects are numbered, and the
-// bucket creates each number only once (If-None-Match), so that all processes apply the same
-// changes in the same order. A process reads the new objects of the log before each batch, and
-// otherwise at most once a second.
+// The bucket contains a log. An object of the log contains the changes of a batch, or of a part of a
+// large batch, and the bytes of small artifacts. So an edition needs few requests. The objects are
+// numbered, and the bucket creates each number only once (If-None-Match), so all processes apply
+// the same changes in the same order. A process reads the new objects of the log before each batch,
+// and otherwise only when needed.
 //
-//	PREFIX/owner         the identity of the store of pages that the artifacts belong to
+//	PREFIX/owner         identifies the page store to which the artifacts belong
 //	PREFIX/log/NUMBER    a line of JSON with changes, then the bytes of small artifacts
 //	PREFIX/state/NUMBER  all artifacts after the log up to NUMBER, as JSON
 //	PREFIX/file/RANDOM   an artifact of more than 1 MiB
@@ -17,8 +17,8 @@
 // From time to time, a process writes the state, so that a new process need not read the whole log.
 // At most once an hour, after deletions, a process deletes the objects that no artifact uses.
 //
-// A large artifact is uploaded before the log object that names it. A process that is killed
-// therefore leaves either a complete batch or none, and perhaps files that are deleted a day later.
+// A large artifact is uploaded before the log object that names it. So a process that is killed
+// never leaves an incomplete artifact, but may leave files that are deleted a day later.
 //
 // # Cache
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// Names of objects. Numbers have a fixed length, so that their order is that of the names.
+// Names of objects. Numbers in names have a fixed length, so names sort in numeric order.
 const (
 	ownerObject = "owner"
 	logPrefix   = "log/"
@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	// If a process has not read the log for this time, it first looks for a newer state, because
-	// objects of the log are kept only for keepLog.
+	// If a process has not read the log for reloadAfter, it first looks for a newer state, because
+	// unused objects of the log are kept only for keepLog.
 	reloadAfter = 15 * time.Minute
 	keepLog     = time.Hour
 	keepFile    = 24 * time.Hour // a file that no artifact uses is kept for this time, because its batch may still be running
@@ -57,7 +57,7 @@ const (
 	opDelete = "delete" // removes the artifact, if it exists
 )
 
-// change is a change of an artifact.
+// change is one operation on an artifact.
 type change struct {
 	Op   string `json:"op"`
 	Name string `json:"name"`
@@ -215,7 +215,7 @@ func (s *Store) replace(name string, raw []byte) error {
 	return nil
 }
 
-// loadCached restores the state from the cache, and reports whether the cache has a state.
+// loadCached restores the state from the cache, and reports whether it found a state or the log there.
 func (s *Store) loadCached() bool {
 	files, err := s.cache.files()
 	newest := ""
@@ -315,7 +315,8 @@ func (s *Store) tidy(ctx context.Context) {
 	}
 }
 
-// clean deletes the objects that no artifact uses.
+// clean deletes old objects that no artifact uses, except the newest two states and the log after
+// the older of them.
 func (s *Store) clean(ctx context.Context) error {
 	all, err := s.bucket.list(ctx, "")
 	if err != nil {
@@ -331,7 +332,7 @@ func (s *Store) clean(ctx context.Context) error {
 			states = append(states, o.name)
 		}
 	}
-	before := "" // name of the second newest state; slow processes need the log after that state
+	before := "" // number of the second newest state; slow processes need the log after that state
 	if len(states) > 1 {
 		before = strings.TrimPrefix(states[len(states)-2], statePrefix)
 	}

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	maxSmall   = 1 << 20 // a larger artifact is stored in its own file, in bytes
-	batchBytes = 8 << 20 // a batch writes its changes when its small artifacts have this size in bytes
-	batchNames = 4096    // a batch writes its changes when it has this number of them
-	freshFor   = time.Second
+	maxSmall   = 1 << 20     // artifacts of more bytes are stored in files of their own
+	batchBytes = 8 << 20     // a batch writes its changes when its small artifacts have more bytes
+	batchNames = 4096        // a batch writes its changes when it has more of them
+	freshFor   = time.Second // Open and Stat do not read a log again that was read within this time
 )
 
 // batch contains the unwritten changes of a Batch.
@@ -54,7 +54,7 @@ func (s *Store) batchOf(ctx context.Context) *batch {
 }
 
 // Batch implements [artifact.Batcher]. It reads the log first. It writes the changes in parts of
-// about batchBytes or batchNames.
+// about batchBytes bytes or batchNames changes.
 func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	return b.add(ctx, change{Op: opPut, Name: name, At: &at}, p)
 }
 
-// touch touches an artifact, at most once per batch. The caller holds b.mu.
+// touch renews the time of an artifact, at most once per batch. The caller holds b.mu.
 func (b *batch) touch(ctx context.Context, name string, p pending) error {
 	if p.touched {
 		return nil
