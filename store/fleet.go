@@ -30,8 +30,8 @@ type Fleet interface {
 	// pages. Put cancels the removal.
 	Remove(ctx context.Context, q FleetQuery, pages bool) (removed int, err error)
 	// Pause pauses the sites of a query, or resumes them, and returns the number of paused or resumed
-	// sites. Resumed sites are due at once, even those that were not paused, or whose host was
-	// deferred.
+	// sites. Resumed sites, including those that were not paused, are due at once, even if their host
+	// was deferred.
 	Pause(ctx context.Context, q FleetQuery, paused bool) (changed int, err error)
 	// Sites yields the sites of a query, ordered by URL.
 	Sites(ctx context.Context, q FleetQuery) iter.Seq2[FleetSite, error]
@@ -41,12 +41,12 @@ type Fleet interface {
 	// Stats counts the listed sites with a label, or all listed sites if the label is empty.
 	Stats(ctx context.Context, label string) (FleetStats, error)
 
-	// Lease gives a worker at most n turns, each with the lease of a different group for the
-	// duration d and the delay of the group: if the worker is killed after a request, the group gets
-	// no early one. Their sites are due and not paused. If sites is not nil, Lease considers only
-	// these sites, else all that are not unlisted. If it returns fewer than n turns, next is the
-	// time to ask again: when the next site is due, or a lease of its group ends. If no site is
-	// scheduled, next is zero.
+	// Lease gives a worker at most n turns, each with the lease of a different group. Their sites are
+	// due and not paused. A lease lasts for the duration d plus the delay of the group: if the worker
+	// is killed after a request, the group does not get the next one too early. If sites is not nil,
+	// Lease considers only these sites, else all that are not unlisted. If it returns fewer than n
+	// turns, next is the time to ask again: when the next site is due, or the lease of its group
+	// ends. If no site is scheduled, next is zero.
 	Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []Turn, next time.Time, err error)
 	// Renew extends the leases of groups as Lease does, and returns those that are still valid.
 	Renew(ctx context.Context, d time.Duration, leases ...Lease) ([]Lease, error)
@@ -59,15 +59,16 @@ type Fleet interface {
 	// code "group-busy". A host moves at most three times a day, and then stays in its last group.
 	SetAddress(ctx context.Context, t Turn, address string, rate float64) (Turn, error)
 	// Visit leases the group of another machine for the duration d, so that a turn may send requests
-	// to it. address and rate are as for SetAddress. The group is that of the address, or that of
-	// the host if the address is the name of a network. It need not have a site. If it is the group
-	// of the turn, Visit returns the lease of the turn. If another turn has its lease, its delay is
-	// not over, the host was deferred, or the rate of the network permits no request yet, the error
-	// is ErrConflict with the code "group-busy"; the lease then says when to try again. If the Fence
-	// of turn is 0, the visit belongs to no turn, but to a visitor named by its Holder and Name.
+	// to that machine. address and rate are as for SetAddress. The group is that of the address, or
+	// that of the host if the address is the name of a network. The group need not have a site. If it
+	// is the group of the turn, Visit returns the lease of the turn. If another turn has the group's
+	// lease, its delay is not over, the host was deferred, or the rate of the network permits no
+	// request yet, the error is ErrConflict with the code "group-busy". The Expires of the returned
+	// lease is then the time to try again. If the Fence of turn is 0, the visit belongs to no turn,
+	// but to a visitor that the Holder and Name of turn identify.
 	Visit(ctx context.Context, turn Lease, d time.Duration, host, address string, rate float64) (Visit, error)
-	// Leave ends visits. The next turn or visit of their groups begins after the Delay of the visit,
-	// or after the longest delay of the hosts of the group.
+	// Leave ends visits. The next turn or visit of a group begins after the Delay of the visit, or
+	// after the longest delay of the group's hosts if that is longer.
 	Leave(ctx context.Context, visits ...Visit) error
 	// Done ends a turn and releases the lease of the group. The next turn of the group begins after
 	// the longest Delay of its hosts. If the lease was lost, Done changes nothing and returns
@@ -111,7 +112,7 @@ type FleetSite struct {
 	Removing bool
 	Added    time.Time // when the site was added
 	Pulled   time.Time // end of the last successful turn; zero = never
-	Error    string    // error of the last turn. If empty, it succeeded.
+	Error    string    // error of the last turn; empty if the turn succeeded
 	Name     string    // name of the site in the store, or "" if it was never pulled
 	State    []byte    // from the last TurnResult
 }

@@ -18,13 +18,13 @@ import (
 // concurrent use.
 type Keys interface {
 	// Add stores a key. It sets Created and ignores Revoked. If an unrevoked key has the same name,
-	// or any key has the same hash, Add returns ErrConflict. If the key is invalid, it returns
-	// ErrInvalid: see [Key.Validate].
+	// or any key has the same hash, Add returns ErrConflict. If the key is invalid, Add returns
+	// ErrInvalid; see [Key.Validate].
 	Add(ctx context.Context, k Key) error
 	// List returns all keys, including expired and revoked ones and those of other processes. They
 	// are ordered by name, and keys of the same name by age, oldest first.
 	List(ctx context.Context) ([]Key, error)
-	// Revoke revokes the key of a name permanently. If no valid key has the name, it returns
+	// Revoke permanently revokes the key with a name. If no unrevoked key has the name, it returns
 	// ErrNotFound.
 	Revoke(ctx context.Context, name string) error
 }
@@ -98,8 +98,9 @@ func writeKey(b [keySize]byte) (string, KeyHash) {
 	return text, sha256.Sum256(b[:])
 }
 
-// Limits of the length of an owner's own key in characters. The key must be a random string from
-// another program, because a word could be guessed from its hash.
+// Limits of an owner's own key: its length in characters, and its minimum number of different
+// characters. The key must be a random string from another program, because a word could be guessed
+// from its hash.
 const (
 	minOwnKey      = 32
 	maxOwnKey      = 256

@@ -32,8 +32,8 @@ type Store interface {
 	// Manifests yields the manifest of the newest edition of each generation of every publication
 	// in the store.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
-	// Now returns the time of the clock that all processes of the store share. For an engine
-	// with a server, it is the server's clock.
+	// Now returns the time of the store's clock, which all processes share. For an engine with a
+	// server, this is the server's clock.
 	Now(ctx context.Context) (time.Time, error)
 	// State returns the small values of the store. The value of the key [TitleKey], in the
 	// namespace of a site's name, sets the Title of the site in all later views.
@@ -44,7 +44,7 @@ type Store interface {
 	Keys() Keys
 	// Costs returns the costs of the mirrors.
 	Costs() Costs
-	// Usage returns the requests of machines.
+	// Usage returns the recorded requests by machines.
 	Usage() Usage
 	// Fleet returns the schedule of sites.
 	Fleet() Fleet
@@ -121,7 +121,7 @@ type Site interface {
 	HeadCursor(ctx context.Context) (millrace.Cursor, error)
 
 	// Publication opens the publication of a configuration, or creates it. If a base of c is
-	// not an absolute URL that ends with "/", or two taggers have the same protocol, it
+	// not an absolute URL that ends with "/", or two taggers have the same protocol, Publication
 	// returns ErrInvalid.
 	Publication(ctx context.Context, c Config) (Publication, error)
 

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Usage stores the requests of machines: events for a limited time, and their sums for longer. All
+// Usage stores requests by machines: events for a limited time, and their sums for longer. All
 // methods are safe for concurrent use.
 type Usage interface {
-	// Record stores events of a site, and adds them to its sums and tops, in one transaction. It
-	// numbers the events in the order of the slice, regardless of their times, because the clock
-	// may have been set. It converts texts to valid UTF-8, removes control characters, and
-	// truncates them to [MaxEventText] bytes. If the site does not exist, Record returns
-	// ErrNotFound.
+	// Record stores events of a site, and adds them to its sums and its most requested items, in one
+	// transaction. It numbers the events in the order of the slice, regardless of their times,
+	// because the clock may have been set back. It converts texts to valid UTF-8, removes control
+	// characters, and truncates texts to [MaxEventText] bytes. If the site does not exist, Record
+	// returns ErrNotFound.
 	Record(ctx context.Context, site string, events []Event) error
-	// Events yields the events of a query. An unknown site has no events, sums or
-	// tops.
+	// Events yields the events of a query. For an unknown site, Events, Sums and Top return nothing
+	// and no error.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
 	// Sums yields the sums of a site, ordered by Start, Bot, Protocol, Endpoint, Outcome and
 	// Identity. For days whose hourly sums were deleted, it yields the daily sums. A period has at
-	// most a few thousand sums. Further events are counted under the bot "other", without family
-	// and as [Unverified].
+	// most a few thousand sums. Then events of further kinds are counted under the bot "other",
+	// without family and as [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
 	// Top returns at most limit of the most requested items, in descending order, or all if limit is
-	// zero. It counts the days in UTC that begin at or after from and before to. A zero time is no
-	// bound. [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
+	// zero. It counts requests on the UTC days that begin at or after from and before to. A zero time
+	// is no bound. [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Tidy deletes the events before a time, and the hourly sums of the days that end before
 	// another time. An event whose time is in the future by the store's clock is deleted with the
@@ -113,29 +113,30 @@ func OutcomeOf(status int) Outcome {
 	return Sent
 }
 
-// EventQuery selects events. The zero value selects all, oldest first.
+// EventQuery selects events. A zero field sets no condition. The oldest events come first, unless
+// Newest is set.
 type EventQuery struct {
 	After    uint64    // only higher numbers; with Newest, only lower numbers, and 0 starts at the newest event
 	Newest   bool      // newest first
 	From, To time.Time // at or after From, before To; zero = no bound
-	Bot      string    // If empty, all.
+	Bot      string
 	Protocol string
 	Endpoint Endpoint
 	Path     string
-	Outcomes []Outcome // any of these. If nil, all.
-	Limit    int       // If zero, there is no limit.
+	Outcomes []Outcome // any of these
+	Limit    int       // maximum number of events
 }
 
 // SumQuery selects sums.
 type SumQuery struct {
 	From, To time.Time // periods that begin at or after From, and before To; zero = no bound
-	Per      Period    // Hour or Day. If zero, Day.
+	Per      Period    // Hour or Day; if zero, Day
 }
 
-// Period is the length of a sum.
+// Period is the length of the time that a sum covers.
 type Period time.Duration
 
-// Lengths of a sum. Sums begin at full hours and days in UTC.
+// Values of Period. Periods begin at full hours and days in UTC.
 const (
 	Hour = Period(time.Hour)
 	Day  = Period(24 * time.Hour)

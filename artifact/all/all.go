@@ -40,8 +40,8 @@ func Open(ctx context.Context, name, cache string, st store.State, log *slog.Log
 	return opened(s3.Open(ctx, name, string(id), cache, &s3.Options{Logger: log}))
 }
 
-// opened converts a pointer to the interface type. It returns nil for a nil pointer, which would
-// otherwise become a Store that is not nil.
+// opened converts a pointer to the interface type. After an error, it returns a nil interface,
+// because a nil pointer would become a Store that is not nil.
 func opened[S Store](s S, err error) (Store, error) {
 	if err != nil {
 		return nil, err

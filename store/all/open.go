@@ -51,7 +51,8 @@ func Name(dsn string) string {
 	return dsn
 }
 
-// opened returns a store without its type, because a nil pointer would be a non-nil Store.
+// opened converts a pointer to the interface type. After an error, it returns a nil interface,
+// because a nil pointer would become a Store that is not nil.
 func opened[S store.Store](st S, err error) (store.Store, error) {
 	if err != nil {
 		return nil, err

@@ -41,10 +41,10 @@ type fleetHost struct {
 }
 
 // fleetGroup is a group. If it has no holder, ready is the time at which its next turn may begin;
-// else it is the end of the lease.
+// else ready is the end of the lease.
 type fleetGroup struct {
 	id      int64
-	address string // address that its hosts share. If empty, a single host, without a known address or on a network.
+	address string // address that its hosts share; empty for a single host without a known address or on a network
 	network string
 	slotted bool // the rate of the network permits a turn at ready
 	holder  string
@@ -66,7 +66,7 @@ func (s *Store) Fleet() store.Fleet { return s.fleet }
 
 func (f *fleet) now() time.Time { return f.store.now().Truncate(time.Millisecond) }
 
-// held returns the group of a lease.
+// held returns the group of a lease, or an error if the lease was lost.
 func (f *fleet) held(l store.Lease) (*fleetGroup, error) {
 	id, _ := strconv.ParseInt(strings.TrimPrefix(l.Name, record.FleetPrefix), 10, 64)
 	g := f.groups[id]
@@ -182,7 +182,7 @@ func (f *fleet) sweep() {
 	})
 }
 
-// drop removes a group without hosts.
+// drop removes a group if it has no hosts.
 func (f *fleet) drop(g *fleetGroup) {
 	if len(f.members(g.id)) == 0 {
 		delete(f.groups, g.id)
@@ -208,7 +208,7 @@ func (f *fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (cha
 	return changed, err
 }
 
-// resume makes a site due at once.
+// resume makes a site due at once, even if the site was paused or its host was deferred.
 func (f *fleet) resume(s *fleetSite) {
 	s.Paused = false
 	if now := f.now(); s.Due.After(now) {
@@ -316,7 +316,7 @@ func (f *fleet) Hint(ctx context.Context, site string) error {
 	})
 }
 
-// hint makes the site due.
+// hint makes the site due now, or at soonest if that is later.
 func (s *fleetSite) hint(now time.Time) {
 	if at := later(now, s.soonest); at.Before(s.Due) {
 		s.Due = at

@@ -92,7 +92,9 @@ func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.T
 	return turns
 }
 
-// first returns the due site of the highest class in a group that has been due the longest, or s.
+// first returns a due site of the class PriorityHigh in a group, or s if the group has none. It
+// chooses the host of such a site that has been due the longest, and of this host the site of the
+// class that has been due the longest.
 func (f *fleet) first(g *fleetGroup, s *fleetSite) *fleetSite {
 	now := f.now()
 	hosts, sites := make(map[string]candidate), make(map[string]candidate)
@@ -138,7 +140,7 @@ func (n *fleetNetwork) spend(from time.Time, requests int64) {
 	}
 }
 
-// grant gives a group to a worker until a time, and then for the delay of the group.
+// grant leases a group to a worker until a time plus the delay of the group.
 func (f *fleet) grant(g *fleetGroup, worker string, until time.Time) store.Lease {
 	g.holder, g.ready, g.slotted = worker, until.Truncate(time.Millisecond).Add(f.delay(g)), false
 	g.fence++
@@ -181,15 +183,15 @@ func (f *fleet) Done(ctx context.Context, l store.Lease, site string, o store.Tu
 	})
 }
 
-// charge counts requests to a network that permit has not counted.
+// charge counts more requests to the network of a group, which permit has not counted.
 func (f *fleet) charge(g *fleetGroup, more int64) {
 	if n := f.networks[g.network]; n != nil && more > 0 {
 		n.spend(n.next, more)
 	}
 }
 
-// release releases the lease of a group. The group is ready again after the delay, or after its own
-// if that is longer.
+// release releases the lease of a group. The group is ready again after the given delay, or after
+// its own delay if that is longer.
 func (f *fleet) release(g *fleetGroup, delay time.Duration) {
 	g.holder, g.ready = "", f.now().Add(max(delay.Truncate(time.Millisecond), f.delay(g)))
 }
@@ -263,7 +265,8 @@ func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, ho
 	return visit, err
 }
 
-// visited returns the group of a machine. If it has none, it gets one without a host.
+// visited returns the group of a machine. If the machine has no group, visited creates one without a
+// host, and removes expired groups without hosts.
 func (f *fleet) visited(host, address string, rate float64) *fleetGroup {
 	if rate > 0 && f.networks[address] == nil {
 		f.networks[address] = &fleetNetwork{rate: rate}

@@ -101,8 +101,8 @@ func (s *state) amend(old *entry, e record.Entry, tags map[string]string) {
 	s.pages.Set(old.url, &entry{e, old.url, old.seq, old.time, tags})
 }
 
-// compact drops the entries that cursors since a time do not need. It keeps all entries from limit
-// on. Tombstones are kept longer.
+// compact drops the states that no cursor from after logged needs, but keeps those from the sequence
+// number limit on. It also deletes tombstones that are not newer than the time tombstones.
 func (l *log) compact(limit uint64, logged, tombstones time.Time) {
 	l.horizon = max(l.horizon, min(limit, l.seqAt(l.head().seq, logged)))
 	next := l.begin()

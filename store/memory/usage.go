@@ -42,7 +42,8 @@ func newUsage() *usage {
 	return &usage{sums: make(map[period]map[store.Sum]store.Counts), dailyOnly: make(map[time.Time]bool), asked: make(map[period]items)}
 }
 
-// usageOf returns the usage of a site.
+// usageOf returns the usage of a site. If the site does not exist, it returns an empty usage and
+// ErrNotFound.
 func (s *Store) usageOf(site string) (*usage, error) {
 	if d := s.sites[site]; d != nil {
 		return d.usage, nil
@@ -194,7 +195,7 @@ func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, ho
 		u, err := s.usageOf(site)
 		today := s.now().Truncate(day)
 		future := s.now().Add(day) // later than any correct clock
-		gone := false              // the next event that is not in the future is deleted
+		gone := false              // the next newer event that is not in the future is deleted
 		slices.Reverse(u.events)
 		u.events = slices.DeleteFunc(u.events, func(e store.Event) bool {
 			if !e.Time.After(future) {
