@@ -11,9 +11,9 @@ import (
 type Usage interface {
 	// Record stores events of a site, and adds them to its sums and its most requested items, in one
 	// transaction. It numbers the events in the order of the slice, regardless of their times,
-	// because the clock may have been set back. It converts texts to valid UTF-8, removes control
-	// characters, and truncates texts to [MaxEventText] bytes. If the site does not exist, Record
-	// returns ErrNotFound.
+	// because the clock may have been set back. It converts texts to valid UTF-8, replaces control
+	// characters with U+FFFD, and truncates texts to [MaxEventText] bytes. If the site does not exist,
+	// Record returns ErrNotFound.
 	Record(ctx context.Context, site string, events []Event) error
 	// Events yields the events of a query. For an unknown site, Events, Sums and Top return nothing
 	// and no error.

@@ -221,7 +221,7 @@ func (d *database) translate(query string) string {
 	n := 0
 	t := marker.ReplaceAllStringFunc(hints.ReplaceAllString(query, ""), func(m string) string {
 		at, err := strconv.Atoi(m[1:])
-		if err != nil { // without a number, it follows the highest one before
+		if err != nil { // a marker without a number means the number after the highest one so far
 			at = n + 1
 		}
 		n = max(n, at)

@@ -8,7 +8,7 @@ import (
 // tcpUserTimeout is the option TCP_USER_TIMEOUT, see tcp(7).
 const tcpUserTimeout = 0x12
 
-// limitUnacknowledged limits the time for which the kernel repeats packets to a host that does not
+// limitUnacknowledged limits the time for which the kernel retransmits packets to a host that does not
 // acknowledge them.
 func limitUnacknowledged(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {

@@ -16,14 +16,13 @@ import (
 )
 
 // A server that hangs, or a network that drops packets, would block a statement for as long as the
-// kernel retries, which takes minutes. So a long statement starts a check, for which a new
-// connection must get a response. If a check fails, all statements fail at once, until a check
-// succeeds. Connections to a host that is gone are closed by the kernel, because another host may
-// have taken over.
+// kernel retries, which takes minutes. So during a long statement, a check opens a new connection,
+// which must get a response. If a check fails, all statements fail at once, until a check succeeds.
+// The kernel closes connections to a host that is gone, because another host may have taken over.
 const (
 	checkAfter  = 2 * time.Second // duration of a statement after which a check starts, and minimum time between checks
-	checkLimit  = 5 * time.Second // maximum duration of a check, or of an attempt at each host
-	userTimeout = 6 * time.Second // maximum wait for the acknowledgement of packets
+	checkLimit  = 5 * time.Second // maximum duration of a check, unless it must try several hosts
+	userTimeout = 6 * time.Second // maximum wait for the acknowledgment of packets
 )
 
 // health reports whether the server responds. All methods are safe for concurrent use.
@@ -43,7 +42,8 @@ type health struct {
 	fail context.CancelCauseFunc
 }
 
-// newHealth returns the health of the server of a configuration, which may name several hosts.
+// newHealth returns the health of the server that config names. several reports whether config names
+// several hosts.
 func newHealth(config *pgx.ConnConfig, several bool, log *slog.Logger) *health {
 	h := &health{config: config, log: log, after: checkAfter, limit: checkLimit}
 	if several {
@@ -54,8 +54,8 @@ func newHealth(config *pgx.ConnConfig, several bool, log *slog.Logger) *health {
 	return h
 }
 
-// watch returns a context for a statement or a transaction, which ends when the server stops
-// responding. end ends the context, and explains the error of the statement.
+// watch returns a context for a statement or a transaction. The context ends when the server stops
+// responding. end ends the context, and returns the error of the check if that ended the statement.
 func (h *health) watch(ctx context.Context) (watched context.Context, end func(error) error, err error) {
 	h.mu.Lock()
 	up := h.up
@@ -85,7 +85,8 @@ func (h *health) watch(ctx context.Context) (watched context.Context, end func(e
 	}, nil
 }
 
-// check checks that the server responds, unless another statement has just done so.
+// check checks that the server responds, unless another statement has just done so. If the server
+// does not respond, check ends the contexts of all statements.
 func (h *health) check(ctx context.Context) {
 	h.checking.Lock()
 	defer h.checking.Unlock()
@@ -103,7 +104,7 @@ func (h *health) check(ctx context.Context) {
 	go h.recover()
 }
 
-// recover waits until the server responds.
+// recover waits until the server responds, and then permits statements again.
 func (h *health) recover() {
 	for err := errors.New("down"); err != nil; err = h.ping() {
 		select {

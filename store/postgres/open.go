@@ -36,9 +36,9 @@ const (
 // "postgres://user@host/database", or creates its tables. The parameters of the URL and the
 // environment variables are those of libpq, including PGPASSWORD and PGPASSFILE. If the
 // database does not exist, or has no store and ReadOnly is set, Open returns ErrNotFound. If
-// the server cannot be reached, it returns ErrUnavailable. If the role lacks rights, or the
-// server is a standby, it returns ErrForbidden. If the DSN is malformed or the tables have
-// another version, it returns ErrInvalid. o may be nil.
+// the server cannot be reached, it returns ErrUnavailable. If the role lacks privileges, or the
+// server is a standby and ReadOnly is not set, it returns ErrForbidden. If the DSN is malformed
+// or the tables have an unsupported version, it returns ErrInvalid. o may be nil.
 func Open(ctx context.Context, dsn string, o *store.Options) (*Store, error) {
 	return open(ctx, dsn, record.Options(o), migrations, nil)
 }

@@ -65,8 +65,8 @@ func (d *database) ReleaseCache() { d.writer.idle.Reset(cacheTime) }
 // Clock implements [sqlstore.DB]. All processes are on one machine.
 func (d *database) Clock(sqlstore.Querier) (time.Time, error) { return time.Now(), nil }
 
-// Shrink implements [sqlstore.DB]. It returns free pages to the file system, a few at a time. If
-// rarely is set, it does so only if they are a quarter of the file and more than a minimum.
+// Shrink implements [sqlstore.DB]. It returns free pages to the file system, 1000 at a time. If rarely
+// is set, it does so only if at least 4096 pages and a quarter of the file are free.
 func (d *database) Shrink(ctx context.Context, rarely bool, change func(f func(t sqlstore.Tx) error) error) error {
 	if rarely {
 		var free, pages int
@@ -256,7 +256,7 @@ func (r *reader) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// row reads one row. If no row is found, it returns errNoRow.
+// row reads one row. If no row is found, it returns [sql.ErrNoRows].
 func (r *reader) row(ctx context.Context, query string, args []any, dest ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err

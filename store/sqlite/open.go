@@ -26,8 +26,8 @@ import (
 // settings are the options for opening a file.
 type settings struct {
 	store.Options
-	wait     time.Duration // timeout for the lock of another process; a write waits maxTries times. If zero, 5 s.
-	maxPages int64         // maximum size of the file in pages, for tests of a full disk. If zero, there is no limit.
+	wait     time.Duration // how long to wait for the lock of another process; a write waits maxTries times. If zero, 5 s.
+	maxPages int64         // maximum size of the file in pages, for tests of a full disk; if zero, no limit
 }
 
 // readers is the maximum number of read connections. Each has a cache of 2 MB.
@@ -43,7 +43,7 @@ type Store struct {
 }
 
 // Open opens the store in a file, or creates it with access for the owner only. The folder
-// must exist. If the file is not a store, is damaged or has another version, Open returns
+// must exist. If the file is not a store, is damaged or has an unsupported version, Open returns
 // ErrInvalid. If another process locks it, Open returns ErrUnavailable. If it is not writable,
 // Open returns ErrForbidden. With ReadOnly, if the file is absent, Open returns ErrNotFound. o
 // may be nil.
@@ -156,7 +156,7 @@ func (s *file) open(ctx context.Context, o settings) error {
 
 // openReader opens a store without changing it. It keeps the write-ahead log of a killed writer.
 // Without such a log, the last process that closes the store removes SQLite's files next to it. If
-// these files cannot be created, no process can be writing.
+// these files cannot be created, no process can be writing, so the store is opened as immutable.
 func (s *file) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
 	modes := []string{"mode=rw", "mode=ro&immutable=1"}
@@ -204,13 +204,13 @@ func (s *file) inspectFile(ctx context.Context, wait string) error {
 	return err
 }
 
-// isSideFileError reports whether an error code of SQLite means that it cannot create its
-// files next to a store.
+// isSideFileError reports whether an error code means that SQLite cannot create its files next to a
+// store.
 func isSideFileError(code int) bool {
 	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
 }
 
-// inspect reads the properties of a store.
+// inspect checks the version of the tables, and reads the epoch.
 func (s *file) inspect(ctx context.Context) error {
 	c, err := s.read.db.Conn(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 // private creates the file of a new store with access for the owner only, because the store
 // contains hidden pages, hashes of keys, and requests. SQLite gives its other files the same
-// permissions. An existing file keeps its permissions. private does not open it, because closing it
-// would release the locks of this process.
+// permissions. An existing file keeps its permissions. private does not open an existing file,
+// because closing it would release the locks of this process.
 func private(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil //nolint:nilerr // SQLite reports the error again

@@ -171,8 +171,8 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
-// cacheTime is the time between a publication and the release of the memory of the writer's cache.
-// Another publication within this time is likely to use the cache.
+// cacheTime is how long the memory of the writer's cache is kept after a publication, because another
+// publication may follow and use the cache.
 const cacheTime = 2 * time.Second
 
 // releaseCache releases the memory of the writer's cache, unless a transaction is running.

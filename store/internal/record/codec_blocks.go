@@ -97,7 +97,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// plain reads characters that are not escaped.
+// plain reads the ASCII characters up to the next one that is not in the table plain.
 func (r *blockReader) plain() string {
 	at := r.at
 	for at < len(r.text) && plain[r.text[at]] {

@@ -19,12 +19,12 @@ import (
 const FleetPrefix = "fleet/"
 
 const (
-	fleetMoves = 3              // moves of a host in fleetDay
+	fleetMoves = 3              // maximum number of moves of a host in fleetDay
 	fleetDay   = 24 * time.Hour // period of fleetMoves
-	// FleetRate is the rate of a network with more than [store.MaxGroupHosts] hosts, in requests a
+	// FleetRate is the rate of a network with more than [store.MaxGroupHosts] hosts, in requests per
 	// second.
 	FleetRate = 10
-	// FleetCost is the assumed number of requests of a turn, for a host that had no turn yet.
+	// FleetCost is the assumed number of requests of a turn, for a host that has had no turn.
 	FleetCost = 4
 	// SlotTime is how long a group without hosts is kept after the turn that the rate of its network
 	// reserved for it.
@@ -108,8 +108,8 @@ func MergeFleet(old, s store.FleetSite, now time.Time) (out store.FleetSite, cha
 	return out, changed, nil
 }
 
-// FleetClass returns the class of a site: its priority, or the highest class if it was never
-// pulled.
+// FleetClass returns the class of a site: its priority, or the highest class if the site has had no
+// turn.
 func FleetClass(s *store.FleetSite) int {
 	if s.Pulled.IsZero() && s.Error == "" {
 		return store.PriorityHigh
@@ -117,18 +117,19 @@ func FleetClass(s *store.FleetSite) int {
 	return s.Priority
 }
 
-// classWeights are the shares of the classes in the turns if all classes have due sites, from the
-// lowest class.
+// classWeights are the relative shares of the classes, lowest first, in the turns of workers if all
+// classes have due sites.
 var classWeights = [store.PriorityHigh]int{1, 2, 4}
 
-// Of FleetTurns turns of a group, FleetFirst go to due sites of the highest class, if it has any. The
-// others go to the site that has been due the longest. The number of the lease counts the turns.
+// Of FleetTurns turns of a group, FleetFirst go to due sites of the highest class, if the group has
+// any. The others go to the site that has been due the longest. The fence of the lease counts the
+// turns.
 const (
 	FleetTurns = 7
 	FleetFirst = 4
 )
 
-// FleetShares divides n turns among the classes, from the highest class.
+// FleetShares divides n turns among the classes. The share of the highest class comes first.
 func FleetShares(n int) (shares [store.PriorityHigh]int) {
 	total := 0
 	for _, w := range classWeights {

@@ -30,7 +30,7 @@ type lease struct {
 	Duration time.Duration
 }
 
-// holds reports whether the lease has a holder. If the lease expires later than its duration from
+// holds reports whether the lease has a holder. If the lease expires more than its duration after
 // now, the clock was set back, and the lease has no holder.
 func (l *lease) holds(now time.Time) bool {
 	return now.Before(l.Expires) && !l.Expires.After(now.Add(l.Duration))

@@ -37,7 +37,7 @@ func (e *Entry) Date() time.Time {
 	return Instant(e.Modified)
 }
 
-// Page decodes a page of a site, with the date that its sources have set.
+// Page decodes a page of a site. Its date is the one that the sources have set, or else Hint.
 func (e *Entry) Page() (*millrace.Page, error) {
 	p, err := Decode(e.Meta, e.Blocks)
 	if err == nil && p.Modified.IsZero() {
@@ -195,8 +195,8 @@ func (e *Entry) complete(p *millrace.Page, names Names, path string) {
 	p.Version = hex.EncodeToString(e.Revision)
 }
 
-// encodeContent encodes a page without blocks and date. A log stores the date separately,
-// and a new date does not change the page.
+// encodeContent encodes a page without blocks and date, so pages that differ only in the date have
+// equal encodings. A log stores the date separately.
 func encodeContent(p *millrace.Page) []byte {
 	b := *p
 	b.Modified, b.Known = time.Time{}, p.Known&^millrace.FieldModified
@@ -204,7 +204,7 @@ func encodeContent(p *millrace.Page) []byte {
 }
 
 // modifiedAt returns the date of a page that changes now: the source's date if known, else now. The
-// date is never in the future, and always later than before.
+// date is always later than before, and otherwise never in the future.
 func modifiedAt(source time.Time, before int64, now time.Time) int64 {
 	m := now.Unix()
 	if !source.IsZero() {

@@ -39,7 +39,8 @@ func Options(o *store.Options) store.Options {
 	return out
 }
 
-// CheckSwap returns the error of [store.State].Swap for a key with the current value is.
+// CheckSwap returns the error of [store.State].Swap if a name is empty, or if is, the current value of
+// the key, is not old.
 func CheckSwap(namespace, key string, is, old []byte) error {
 	if namespace == "" || key == "" {
 		return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
@@ -63,7 +64,7 @@ const MaxRedirects = 5
 
 // Describe completes the description of a view. It sets the numbers of pages by section and by
 // protocol, and the fields from the home page. home is the path of the home page, or "" if the view
-// has none. meta is its stored metadata. title is the value of store.TitleKey.
+// has none. meta is the stored metadata of the home page. title is the value of store.TitleKey.
 func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta, title []byte) error {
 	if maps.DeleteFunc(tagged, func(_ string, n int) bool { return n == 0 }); len(tagged) > 0 {
 		info.Tagged = tagged
