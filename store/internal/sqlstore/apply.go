@@ -43,14 +43,14 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 	return counts, nil
 }
 
-// application is one call of Apply. It implements [record.Transaction]. It reads all that a batch
-// needs in few statements, and writes the changes at the end.
+// application is one call of Apply. It implements [record.Transaction]. It reads the rows that a
+// batch needs in few statements, and writes the changes at the end.
 type application struct {
 	*work
 	from   string
-	source int64 // If zero, the page is new.
+	source int64 // ID of the source; zero if the source is new
 	cursor string
-	most   int // maximum number of changes in the batch
+	most   int // number of changes in the batch
 	bodies *zdict.Encoder
 
 	refs  map[string]*ref // by name
@@ -65,7 +65,7 @@ type packed struct {
 	bodyIDs, originalIDs   []int64 // IDs that are reserved and not used yet
 }
 
-// take takes an ID for a new row of a table.
+// take returns an unused ID for a new row of a table.
 func (a *application) take(table string, ids *[]int64) (id int64, err error) {
 	if len(*ids) == 0 {
 		if *ids, err = a.IDs(table, a.most); err != nil {

@@ -47,7 +47,8 @@ func (a *application) flushOriginals() error {
 }
 
 // keepOriginal stores the original of a page in row id, or in a new row if id is 0. It returns the
-// ID of the row. If the value is unchanged, nothing is written.
+// ID of the row. If the value is unchanged, nothing is written. If the value is empty or too large,
+// keepOriginal deletes the row and returns 0.
 func (a *application) keepOriginal(id int64, original []byte) (_ int64, err error) {
 	drop := len(original) == 0 || len(original) > millrace.MaxOriginal
 	switch {

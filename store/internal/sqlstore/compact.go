@@ -64,8 +64,8 @@ func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
 	return nil
 }
 
-// markDropped marks generations that were unused for a long time. The newest published
-// generation is kept until the publication is deleted.
+// markDropped marks generations that were not used for [record.DropAfter], and forked generations
+// that were not used for [record.DropForkedAfter], except the one that published last.
 func (s *Site) markDropped(ctx context.Context) error {
 	return s.store.change(ctx, Lock{LockSite, s.id}, s.lease, func(t Tx, now time.Time) error {
 		return t.Exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = TRUE AND opened < ?3 AND published <
@@ -117,8 +117,8 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	} else if !absent(err) {
 		return err
 	}
-	// The views that were published since then may be in use, and so may the last view that was
-	// published before them.
+	// The views that were published after since may be in use, and so may the last view that was
+	// published before.
 	var first int64
 	err = w.Row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
 	if err != nil {
@@ -178,8 +178,8 @@ func (w *work) strip() (more bool, err error) {
 	return len(rows) == compactRows, nil
 }
 
-// dropTags drops ended tags. The last published tag of a page is kept as long as the log, because
-// it records that the page was published and is gone.
+// dropTags drops ended tags. The last published tag of a page is kept until it is before the horizon,
+// because it records that the page was published and is gone.
 func (w *work) dropTags() (more bool, err error) {
 	n, err := w.Count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
 		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 17179869183 AND until <= ? AND (named = FALSE OR until < ?

@@ -19,9 +19,9 @@ import (
 // DB is the database of an engine. All methods are safe for concurrent use. Errors of the database
 // contain advice for operators.
 //
-// Statements are written for SQLite and PostgreSQL. An engine translates the rest: the
-// parameters "?" and "?1", the hints "INDEXED BY", and the condition "= ANY(?)" with a list as
-// the last argument.
+// Statements are valid in both SQLite and PostgreSQL, except for the parts that an engine
+// translates: the parameters "?" and "?1", the hints "INDEXED BY", and the condition "= ANY(?)" with
+// a list as the last argument.
 type DB interface {
 	// Reader returns a Querier that runs each statement in a transaction of its own.
 	Reader(ctx context.Context) Querier
@@ -79,7 +79,8 @@ type Querier interface {
 // Tx is a write transaction.
 type Tx interface {
 	Querier
-	// Exec runs a statement. It may run it later, in order, and return its error then.
+	// Exec runs a statement. An engine may delay it until the next call or the commit, which then
+	// returns its error.
 	Exec(query string, args ...any) error
 	// Count runs a statement and returns the number of affected rows.
 	Count(query string, args ...any) (int64, error)

@@ -17,8 +17,8 @@
 // table original holds the originals of pages, in one compressed row per name. A trigger deletes
 // the original with its name.
 //
-// The table usage_event holds the requests of machines. In the same transaction, Record adds them
-// to the sums of their hour and day (usage_sum), and to the requested items of the day (usage_top).
+// The table usage_event holds requests by machines. In the same transaction, Record adds them to the
+// sums of their hour and day (usage_sum), and to the requested items of the day (usage_top).
 // Numbers replace texts (usage_kind, usage_text), which keeps rows small.
 //
 // A transaction reads all rows that it needs in few statements, and writes its changes at the end.

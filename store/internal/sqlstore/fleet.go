@@ -17,7 +17,7 @@ import (
 // the table fleet. Rows are locked in the order site, host, group.
 type fleet struct{ *Store }
 
-// maxDeadlocks is the maximum number of times that a transaction of a fleet is repeated.
+// maxDeadlocks is the maximum number of attempts at a transaction of a fleet that deadlocks.
 const maxDeadlocks = 5
 
 // change runs do in a transaction, like [Store.change]. If it deadlocks with another transaction,
@@ -282,7 +282,7 @@ func (f fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.Fl
 			}
 			return nil
 		})
-		if err != nil && err != ErrEnough { //nolint:errorlint // of yield above
+		if err != nil && err != ErrEnough { //nolint:errorlint // the function above returns ErrEnough itself
 			yield(store.FleetSite{}, wrap("list the fleet", err))
 		}
 	}

@@ -41,8 +41,8 @@ func groupLease(id int64, holder string, fence uint64, until int64) store.Lease 
 // byName orders leases, so that transactions lock their groups in the same order.
 func byName(a, b store.Lease) int { return strings.Compare(a.Name, b.Name) }
 
-// leaseUntil sets the end of a lease: the time ?1, and then the delay of the group. So the group gets
-// no early request if the worker is killed after a request.
+// leaseUntil sets the end of a lease: the time ?1 plus the delay of the group. So if the worker is
+// killed after a request, the group does not get the next one too early.
 var leaseUntil = strings.ReplaceAll("ready = $end, due = CASE WHEN due < $end THEN $end ELSE due END",
 	"$end", "CAST(?1 AS BIGINT) + (SELECT coalesce(max(delay), 0) FROM fleet_host WHERE grp = fleet_group.id)")
 
@@ -144,7 +144,7 @@ func (c *claim) due(n int) error {
 	return nil
 }
 
-// named claims the groups of sites that are due.
+// named claims the groups of those of the given sites that are due.
 func (c *claim) named(n int, sites []string) error {
 	first := make(map[int64]string)
 	err := c.Rows(`SELECT g.id, s.url FROM fleet_site s JOIN fleet_host h ON h.host = s.host JOIN fleet_group g ON g.id = h.grp
@@ -172,8 +172,8 @@ func (c *claim) named(n int, sites []string) error {
 	return nil
 }
 
-// nextSite selects the site of the next turn of a group: one of the highest class if it is due, in
-// the turns that [record.FleetFirst] names, else the site that has been due the longest.
+// nextSite selects the site of the next turn of a group. In the turns that [record.FleetFirst]
+// counts, it is a due site of the highest class, if any, else the site that has been due the longest.
 var nextSite = fmt.Sprintf(`JOIN fleet_host h ON h.host = coalesce(
 		CASE WHEN %[1]s THEN (SELECT host FROM fleet_host f WHERE grp = g.id AND until <= ?1 AND EXISTS (SELECT 1 FROM fleet_site WHERE host = f.host AND %[2]s) ORDER BY due LIMIT 1) END,
 		(SELECT host FROM fleet_host WHERE grp = g.id ORDER BY due LIMIT 1))
@@ -192,7 +192,8 @@ func (c *claim) groups(query string, args ...any) (groups []groupRow, err error)
 	return groups, err
 }
 
-// grant gives groups to the worker. join selects the host h and the site s of each turn.
+// grant leases groups to the worker, except those whose network permits no turn now. join selects the
+// host h and the site s of each turn.
 func (c *claim) grant(groups []groupRow, join string, arg any) error {
 	var ids []int64
 	for _, g := range groups {
@@ -226,12 +227,12 @@ func (c *claim) grant(groups []groupRow, join string, arg any) error {
 	if err != nil {
 		return err
 	}
-	// A site that another transaction changes may wait for this group, so it keeps its hint.
+	// Another transaction that changes a site may wait for this group, so skip the site: it stays hinted.
 	return c.Exec("UPDATE fleet_site SET hinted = FALSE WHERE id IN (SELECT id FROM fleet_site WHERE url = ANY(?)"+c.db.Claim()+")", hinted)
 }
 
-// permit reports whether the rate of the group's network permits requests now; 0 = those of a turn.
-// Otherwise it reserves the next time at which the rate permits them.
+// permit reports whether the rate of the group's network permits a number of requests now; 0 means
+// the requests of a turn. Otherwise it reserves the next time at which the rate permits them.
 func permit(t Tx, g groupRow, now, requests int64) (bool, error) {
 	var rate, next, cost int64
 	err := t.Row("SELECT rate, next, (SELECT coalesce(max(cost), 0) FROM fleet_host WHERE grp = ?) FROM fleet_network WHERE name = ?", []any{g.id, g.network}, &rate, &next, &cost)
@@ -285,7 +286,7 @@ func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.Tur
 	return wrap("end turn of "+site, err)
 }
 
-// charge counts requests to a network that permit has not counted.
+// charge counts more requests to the network of a group, which permit has not counted.
 func charge(t Tx, group, more int64) error {
 	if more <= 0 {
 		return nil
@@ -300,8 +301,8 @@ var releaseGroup = fmt.Sprintf(`UPDATE fleet_group SET holder = '', ready = %[1]
 	WHERE id = ?2 AND holder = ?3 AND holder <> '' AND fence = ?4 AND ready > ?1`,
 	"CAST(?1 AS BIGINT) + (SELECT coalesce(max(CASE WHEN h.delay > ?5 THEN h.delay ELSE ?5 END), ?5) FROM fleet_host h WHERE h.grp = fleet_group.id)", int64(never))
 
-// release releases the lease of a group. The group is ready again after the delay, or after its own
-// if that is longer.
+// release releases the lease of a group. The group is ready again after the given delay, or after
+// its own delay if that is longer.
 func release(t Tx, l store.Lease, id int64, now time.Time, delay time.Duration) error {
 	n, err := t.Count(releaseGroup, now.UnixMilli(), id, l.Holder, int64(l.Fence), delay.Milliseconds())
 	if err == nil && n == 0 {
@@ -331,8 +332,8 @@ func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, site, unixMillis(r.Until), r.Error)
 }
 
-// visited is the class of hosts and groups without a site, which have no turn: those of removed
-// sites, and groups that visits have made.
+// visited is the class of hosts and groups without a site, which get no turns: those of removed sites,
+// and groups that Visit has created.
 const visited = 0
 
 // Visit implements [store.Fleet].
@@ -399,7 +400,7 @@ func claimGroup(t Tx, id int64, holder string, now, until int64) (store.Lease, e
 	return groupLease(id, holder, fence, until), err
 }
 
-// visitedGroup returns the group of a machine. If it has none, it gets one of the class visited.
+// visitedGroup returns the group of a machine, or creates one of the class visited.
 func (f fleet) visitedGroup(t Tx, host, address string, rate int64, now time.Time) (id int64, err error) {
 	if rate > 0 {
 		if err := addNetwork(t, address, rate); err != nil {
@@ -496,7 +497,7 @@ type placement struct {
 	now           time.Time
 	from          int64 // previous group
 	host, address string
-	rate          int64 // requests in 1,000 s. If zero, it is not a network.
+	rate          int64 // requests in 1,000 s; zero = the address is not the name of a network
 }
 
 // moves records a move of the host, and reports whether the host moves.

@@ -66,8 +66,8 @@ func (g *generation) parentLeft(q Querier) (left bool, err error) {
 // errForkLost is the error of a generation whose parent was deleted before the copy was complete.
 var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation from which it was forked was deleted; open it again", millrace.ErrConflict))
 
-// copyTags copies the next tags of the publication's protocols. After the last tag, the fork's
-// own log begins.
+// copyTags copies the next tags of the publication's protocols. After the last tag, it completes the
+// copy, and the fork's own log begins.
 func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
 	protocols := make([]string, 0, len(r.protocols))
 	for name := range r.protocols {

@@ -15,7 +15,7 @@ import (
 type log struct {
 	store     *Store
 	id        int64
-	site      int64 // number of the site's log
+	site      int64 // ID of the site's log
 	what      string
 	names     record.Names
 	docs      string
@@ -153,8 +153,8 @@ func (w *work) isPresent(url string) (bool, error) {
 	return w.present[url], nil
 }
 
-// enter appends an entry of a page after its entry old. It sets the number and the kind of the new
-// entry.
+// enter appends the entry e of a page. old is the page's previous entry. enter sets the sequence
+// number and the kind of e.
 func (w *work) enter(old, e *row) error {
 	w.seq++
 	e.seq, e.prev, e.until, e.pending = w.seq, old.seq, forever, true
@@ -205,7 +205,7 @@ func (w *work) configure() error {
 		VALUES (?, ?, ?, 0, 17179869183, 0, 0, 0, '', '')`, w.entryID(w.seq), w.id, configured)
 }
 
-// dropBody deletes a body that no entry uses.
+// dropBody deletes a body of a page if no entry uses it.
 func (w *work) dropBody(url string, body int64) error {
 	if body == 0 {
 		return nil

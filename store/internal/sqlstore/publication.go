@@ -48,8 +48,8 @@ type generation struct {
 
 const generationColumns = "id, epoch, earlier, parent, fork, stage, after, position, head, opened"
 
-// readGeneration reads the first row of a query. where is the end of the query, after FROM
-// publication.
+// readGeneration returns the generation in the first row of a query, or nil if the query has no
+// rows. where is the end of the query, after FROM publication.
 func readGeneration(q Querier, where string, args ...any) (*generation, error) {
 	g := new(generation)
 	var earlier []byte
@@ -164,7 +164,7 @@ func (p *Publication) Name() string { return "publication " + p.epoch }
 // touchEvery is the interval at which a generation in use is marked as used.
 const touchEvery = time.Hour
 
-// touch marks the generation as used.
+// touch marks the generation as used, at most once per touchEvery.
 func (p *Publication) touch(ctx context.Context) error {
 	local := time.Now // clock of this process, which suffices to measure an interval
 	if p.store.now != nil {

@@ -59,8 +59,8 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			if r.done == 0 && limit > 0 {
 				err = q.Row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
 			}
-			// Another Refresh may have skipped part of the log. Compare the pages of that part up
-			// to its end.
+			// An interrupted Refresh may have skipped entries that are superseded at or before its
+			// target, which after contains. Continue at least to that target.
 			before, _ := strconv.ParseInt(g.after, 10, 64)
 			r.target = max(r.target, before)
 			if r.done == 0 {
@@ -104,7 +104,7 @@ type refresh struct {
 	now      time.Time // time of the batch
 }
 
-// item is one page being added to a publication.
+// item is the update of one page in a publication.
 type item struct {
 	old  *row
 	new  *row
@@ -169,7 +169,7 @@ func (r *refresh) compare(ctx context.Context, q Querier, was *generation) error
 	if err != nil {
 		return err
 	}
-	bound := "" // no lower bound
+	bound := "" // no upper bound
 	if full {
 		bound = site[len(site)-1].url
 	}
@@ -323,7 +323,8 @@ func (w *work) requireBodies(items []item) error {
 	return err
 }
 
-// show computes the new entry of one page, or nil if it is unchanged.
+// show returns the update of one page, or nil if the page is unchanged. If comparing is set, show
+// also returns updates of unchanged pages that are visible, because their tags may have changed.
 func (r *refresh) show(q Querier, old, site *row, comparing bool) (_ *item, err error) {
 	if len(site.Blocks) > 0 {
 		if site.Blocks, err = r.store.decode(q, site.Blocks); err != nil {
@@ -376,7 +377,7 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 				return err
 			}
 		}
-		if it.old.seq == 0 { // Compact drops tags before entries
+		if it.old.seq == 0 { // without an entry, the page has no tags, because Compact drops tags first
 			w.addTag(row)
 		} else if err := w.setTag(row); err != nil {
 			return err

@@ -13,9 +13,9 @@ import (
 // ref is a source's name for a page.
 type ref struct {
 	record.Ref
-	original int64 // may be zero
-	stored   bool
-	dirty    bool
+	original int64 // ID of the original, or 0
+	stored   bool  // the table memory has a row for the name
+	dirty    bool  // changed since the last write
 }
 
 // register assigns a number to the source on its first write.
@@ -181,7 +181,7 @@ func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.
 	}
 }
 
-// refsOf returns the refs of some names.
+// refsOf yields the refs of some names.
 func (s *Site) refsOf(ctx context.Context, source int64, names []string, yield func(millrace.Ref, error) bool) error {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	for some := range slices.Chunk(names, chunk) {
@@ -210,7 +210,7 @@ func scanRef(refs *[]millrace.Ref) func(scan Scanner) error {
 	}
 }
 
-// allRefs returns every ref.
+// allRefs yields all refs of a source.
 func (s *Site) allRefs(ctx context.Context, source int64, yield func(millrace.Ref, error) bool) error {
 	for from, more := "", true; more; {
 		refs := make([]millrace.Ref, 0, chunk)

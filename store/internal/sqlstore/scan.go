@@ -235,7 +235,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 	last := since
 	for n := firstChunk; ; n = min(2*n, chunk) {
-		// Read the state before the rows, to detect rows that Compact drops during the read.
+		// Read the rows before the horizon, to detect rows that Compact has dropped.
 		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry
 			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
 			v.log.entryID(last), v.log.entryID(v.seq), v.seq, n)

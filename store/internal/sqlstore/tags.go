@@ -220,8 +220,8 @@ func (w *work) flushTags() error {
 	return w.Insert("tag (log, protocol, url, seq, until, n, modified, named, value)", "", 9, args)
 }
 
-// countTags adds to the numbers of tagged pages. If complete is set, it also stores the result as
-// the numbers of the newest moment.
+// countTags adds the changes to the stored numbers of tagged pages. If complete is set, it also
+// stores the resulting numbers with the newest moment.
 func (w *work) countTags(complete bool) error {
 	for proto, n := range w.tagged {
 		if n == 0 {

@@ -25,7 +25,7 @@ type usageTexts struct {
 	ids                  map[string]int64
 }
 
-// mostTexts is the maximum number of texts in the cache.
+// mostTexts is the number of texts above which the next Record clears the cache.
 const mostTexts = 1 << 14
 
 // topics lists the topics by their number in the store. The numbers start at 1.

@@ -98,7 +98,8 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 	return nil
 }
 
-// numbers returns the lowest and the highest event number of a site between two times, in Unix ms.
+// numbers returns bounds of the numbers of a site's events between two times, in Unix ms. If there
+// are no events, low exceeds high.
 func numbers(q Querier, site, from, to int64) (low, high int64, err error) {
 	var first, last, least *int64
 	err = q.Row(`SELECT (SELECT min(first) FROM usage_hour WHERE site = ?1 AND hour >= ?2), (SELECT max(last) FROM usage_hour WHERE site = ?1 AND hour <= ?3),

@@ -21,7 +21,7 @@ const maxSums = 4096
 // recording is one call of [Store.Record].
 type recording struct {
 	Tx
-	dropped int64 // new value of usage.dropped
+	dropped int64 // value of usage.dropped
 	texts   *usageTexts
 	kinds   map[usageKind]int64 // IDs of kinds
 	site    int64
@@ -118,8 +118,8 @@ func (r *recording) events(events []store.Event, number int64) error {
 	return r.Insert("usage_event (id, time, kind, status, cached, path, query, intent, results, bytes, size, html, received, took)", "", 14, args)
 }
 
-// kind returns the ID of a kind, and adds the kind if it is new. Another site may add it at the
-// same time.
+// kind returns the ID of a kind, and adds the kind if it is new. A transaction of another site may
+// add the same kind at the same time.
 func (r *recording) kind(k usageKind) (id int64, err error) {
 	id, ok := r.kinds[k]
 	if ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// firstChunk is the number of rows of the first read, which is small because many callers need few
-// rows. chunk is the maximum number of rows of later reads, and chunkBytes is their maximum size.
+// firstChunk is the number of rows of the first read. It is small, because many callers need few
+// rows. chunk is the maximum number of rows of later reads. A read ends when it exceeds chunkBytes.
 const (
 	firstChunk = 32
 	chunk      = 256
@@ -30,8 +30,8 @@ type view struct {
 
 var _ millrace.View = (*view)(nil)
 
-// view returns the view at a sequence number, which must not be below the floor. The cost grows
-// with the number of changes since that number.
+// view returns the view at a sequence number. The number must not be below the floor. The cost grows
+// with the number of changes since then.
 func (l *log) view(q Querier, seq int64) (*view, error) {
 	st, err := l.state(q)
 	if err != nil {
