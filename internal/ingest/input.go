@@ -29,9 +29,9 @@ type Input struct {
 	name string
 }
 
-// ReadPage reads a page from a URL, from a file, or from stdin if name is "-". address is the URL
-// of the file's page, or "". Without it, index.html is the page of its folder. If the page is
-// larger than [MaxPage], the error is ErrTooLarge.
+// ReadPage reads a page from a URL, from a file, or from stdin if name is "-". address is the URL of
+// the page in the file. If address is empty, the page gets a URL below [UnknownBase], in which
+// index.html stands for its folder. If the page is larger than [MaxPage], the error is ErrTooLarge.
 func ReadPage(ctx context.Context, client *http.Client, name, address string, stdin io.Reader) (*Input, error) {
 	p := &Input{URL: address, name: name}
 	var err error

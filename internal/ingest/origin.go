@@ -64,7 +64,7 @@ type Origin struct {
 
 	busy    atomic.Bool                 // the source is being read, or soon will be
 	follows atomic.Pointer[func() bool] // set while another process reads the source: reports whether its first scan is running
-	turn    sync.Mutex                  // held by Sync, Update and Original
+	turn    sync.Mutex                  // held by Update, Original, and Sync of a source that is not live
 }
 
 // Progress shows the progress of a step, until End is called.
@@ -349,7 +349,7 @@ func (o *Origin) Sync(ctx context.Context, site store.Site) (*mirror.Report, err
 	return o.take(ctx, site)
 }
 
-// take implements Sync. The caller holds turn.
+// take implements Sync. The caller holds turn, unless the source is live.
 func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	start := time.Now()
 	report, err := o.read(ctx, site)
@@ -385,7 +385,8 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 	return report, nil
 }
 
-// Update fetches single pages again.
+// Update fetches single pages again. If gone is set, it deletes them instead, unless the source is
+// read as a single stream.
 func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls []string, gone bool) (millrace.Counts, error) {
 	// Hold the lock during the update, because concurrent updates of a folder would report each
 	// other's pages. The update of a folder takes little time.
@@ -440,8 +441,8 @@ func (o *Origin) show(done, known int) {
 // CompactEvery is the interval between compactions of a site.
 const CompactEvery = time.Hour
 
-// Times for which a site keeps superseded versions, which readers may still use, and deletions,
-// which clients must learn.
+// Times for which a site keeps superseded versions, because readers may still use them, and changes
+// in its log, because clients must learn of deletions.
 const (
 	superseded = time.Hour
 

@@ -12,7 +12,7 @@ import (
 const retryDelay = 2 * time.Second
 
 // Keep calls f while it holds the lease, and again after each loss of the lease, until ctx ends.
-// If leases is nil, no other process may use the store.
+// If leases is nil, Keep calls f once without a lease. Then no other process may use the store.
 func Keep(ctx context.Context, leases store.Leases, name string, log *slog.Logger, f func(ctx context.Context)) {
 	if leases == nil {
 		f(ctx)

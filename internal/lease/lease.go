@@ -16,7 +16,7 @@ import (
 )
 
 // A holder renews its lease so often that it keeps the lease even if the store is busy. A crashed
-// holder blocks other processes for the duration of a lease.
+// holder blocks other processes for at most the duration of a lease.
 const (
 	duration   = 10 * time.Second
 	renewEvery = 3 * time.Second
@@ -58,8 +58,8 @@ func Wait(ctx context.Context, leases store.Leases, name string, f func(ctx cont
 	}
 }
 
-// NewHolder returns a unique name of this process: the machine, the number of the process, and a
-// random part.
+// NewHolder returns a unique name for a holder: the machine name, the process ID, and a random
+// part.
 func NewHolder() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // Options configure a [Library].
 type Options struct {
 	Logger   *slog.Logger   // If nil, nothing is logged.
-	Label    string         // only the sites with this label. If empty, all.
+	Label    string         // label of the sites; if empty, all sites
 	Embedder index.Embedder // If nil, the index learns from the site's own words.
 	// Progress receives the progress of a step, counted in unit. An empty title ends the previous
 	// step. If nil, progress is not reported.
@@ -147,8 +147,9 @@ func (l *Library) update(ctx context.Context, x *index.Index, v millrace.View, p
 	return x.Update(ctx, v, progress)
 }
 
-// prepare updates the index of a site and its model to a view. If another process locks the index,
-// prepare does not change it. note is the reason why a search by similarity is impossible.
+// prepare updates the index of a site to a view, and then fits the model of the index. If another
+// process locks the index, prepare leaves it as is. note is the reason why a search by similarity is
+// impossible, or nil.
 func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v millrace.View) (note, err error) {
 	step := func(title, unit string) func(done, total int) {
 		return func(done, total int) { l.o.Progress(title+" "+name, unit, done, total) }

@@ -40,8 +40,9 @@ type Hit struct {
 	Marks     [][2]int `json:"marks,omitempty"`    // matches in the snippet, as byte offsets [start, end]
 }
 
-// Search updates the indexes of sites and searches them one by one. The report names sites
-// that cannot be searched. Search fails only if it can search no site.
+// Search updates the indexes of sites and searches them one by one. The report names sites that are
+// absent, or whose view or index is not available. Search returns an error if it can search no
+// site, or after any other error.
 func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) (*Report, error) {
 	r := &Report{Query: q.Text, Hits: []Hit{}}
 	var missed []error

@@ -43,7 +43,7 @@ func omit(line []byte) (short []byte, ok bool) {
 	return short, err == nil
 }
 
-// encode returns an event as one line of JSON with a line end.
+// encode returns an event as JSON on one line, with a newline at the end.
 func (e *Event) encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

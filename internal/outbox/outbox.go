@@ -26,8 +26,8 @@ type Outbox struct {
 	State    store.State // keeps the position of the receiver
 	Name     string      // name of the site, in events and in State
 	Receiver string      // name of the receiver in State
-	// Deliver sends events, each a line of JSON with a line end. It returns nil when the receiver
-	// has accepted them, or ErrTooLarge if it must get fewer at once.
+	// Deliver sends events, each a line of JSON with a newline at the end. It returns nil when the
+	// receiver has accepted them, or ErrTooLarge if the receiver must get fewer at once.
 	Deliver func(ctx context.Context, lines [][]byte) error
 	// Content returns Event.Content of a page. If nil, there is no content.
 	Content func(p *millrace.Page) string
@@ -256,8 +256,8 @@ func (t *delivery) all(ctx context.Context, v millrace.View) error {
 	return t.deliver(ctx, position{Cursor: at.Cursor})
 }
 
-// add adds an event. If the pending events fill a delivery, it first delivers
-// them and saves the position before.
+// add adds an event. If the pending events fill a delivery, add first delivers them and saves the
+// position that precedes the event, before.
 func (t *delivery) add(ctx context.Context, e *Event, before position) error {
 	most, size := max(1, cmp.Or(t.MaxEvents, 100)>>t.small), cmp.Or(t.MaxBytes, 256<<10)>>t.small
 	if len(t.lines) >= most || t.size >= size {

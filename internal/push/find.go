@@ -26,8 +26,8 @@ const (
 
 // Topic is a document that announces changes, and its hub.
 type Topic struct {
-	URL string `json:"url"` // that the hub uses
-	Hub string `json:"hub"`
+	URL string `json:"url"` // URL by which the hub knows the topic
+	Hub string `json:"hub"` // URL of the hub
 }
 
 // Find finds the topic of a site: a feed that the root page links and that has a hub, else the
@@ -102,8 +102,8 @@ func start(ctx context.Context, client *http.Client, target, accept string) (*pa
 	return p, nil
 }
 
-// topic returns the topic of a document with a hub. It uses the first valid hub. The topic of
-// an https document must be https.
+// topic returns the topic of a document with a hub. It uses the first valid hub. The hub of an https
+// document must use https.
 func (p *page) topic() (t Topic, ok bool) {
 	t.URL = p.url
 	for _, l := range slices.Backward(p.links) {

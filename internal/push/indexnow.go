@@ -27,8 +27,8 @@ const DefaultIndexNow = "https://api.indexnow.org/indexnow"
 const (
 	maxURLs          = 10_000
 	minKey, maxKey   = 8, 128
-	maxBytes         = 8 << 20 // maximum size of the events of one submission, in bytes
-	indexNowReceiver = "indexnow "
+	maxBytes         = 8 << 20     // maximum size of the events of one submission, in bytes
+	indexNowReceiver = "indexnow " // prefix of the receiver's name in the store
 )
 
 // IndexNow is an endpoint that receives the URLs of changed pages.
@@ -130,7 +130,7 @@ type engine struct {
 	box *outbox.Outbox // nil before the first flush
 }
 
-// flush submits the changes since the last submission. The first call submits
+// flush submits the changes since the last submission. For a new endpoint, the first call submits
 // nothing.
 func (e *engine) flush(ctx context.Context) (sent bool, err error) {
 	if e.box == nil {

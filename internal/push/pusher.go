@@ -20,8 +20,8 @@ const (
 	engineGap = 30 * time.Second // minimum time between two submissions
 	firstWait = time.Second      // after a failure, doubled after each further failure
 	maxWait   = time.Hour
-	refused   = 10 * time.Minute // after a permanent error
-	tooOften  = time.Minute      // after a 429 without a Retry-After
+	refused   = 10 * time.Minute // minimum after a permanent error
+	tooOften  = time.Minute      // minimum after a 429 without a Retry-After
 )
 
 // Pusher notifies hubs and a search engine of each change of a site, at least once.
@@ -38,10 +38,10 @@ type Pusher struct {
 	Moved func() <-chan struct{}
 	// Topics returns the URLs of the documents that announce changes.
 	Topics func() []string
-	// Client sends the notifications. It ignores robots.txt.
+	// Client sends the notifications. It must ignore robots.txt.
 	Client   *http.Client
 	Hubs     []string  // URLs of the hubs; see [CheckHub]
-	IndexNow *IndexNow // If nil, there is no search engine.
+	IndexNow *IndexNow // search engine to notify, or nil
 	Logger   *slog.Logger
 }
 
@@ -119,7 +119,7 @@ func (p *Pusher) follow(ctx context.Context, r receiver) {
 	}
 }
 
-// wait returns the pause after a number of failures.
+// wait returns the pause after the error err. fails is the number of failures directly before it.
 func (p *Pusher) wait(err error, fails int) time.Duration {
 	wait := fetch.Backoff(err, fails, firstWait, maxWait)
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {

@@ -23,8 +23,8 @@ const (
 	minLease   = time.Minute
 	maxLease   = 30 * 24 * time.Hour
 	answerTime = 10 * time.Minute // time within which the hub must verify the subscription
-	askAgain   = time.Minute      // after a failure, doubled after each further failure
-	maxAgain   = 6 * time.Hour
+	askAgain   = time.Minute      // delay after a failure, doubled after each further failure
+	maxAgain   = 6 * time.Hour    // maximum delay after a failure
 )
 
 // Subscription is a subscription that a hub has confirmed. Callers may store it as
@@ -84,12 +84,12 @@ func NewSubscriber(callback string, o *SubscriberOptions) (*Subscriber, error) {
 	return s, nil
 }
 
-// Keep maintains a subscription to the changes of a site until its context ends, and returns
-// the context's error. current is the subscription of an earlier process, or zero. Until current
-// expires, Keep sends no request. Keep calls save with every confirmed subscription, and again
-// without a lease when the subscription ends. It calls hint when the hub reports a change. Both
-// must return soon. client fetches from the site and obeys its robots.txt. hub sends the requests
-// to the hub, and must ignore robots.txt.
+// Keep maintains a subscription to the changes of a site until ctx ends, and returns the error of
+// ctx. current is the subscription of an earlier process, or zero. Until current must be renewed,
+// Keep sends no request. Keep calls save with every confirmed subscription, and again without a
+// lease when the subscription ends. It calls hint when the hub reports a change. save and hint must
+// return soon. client fetches from the site and obeys its robots.txt. hub sends the requests to the
+// hub, and must ignore robots.txt.
 //
 // If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
 // subscription, or its address is not allowed, Keep returns [millrace.ErrForbidden]. It
@@ -140,7 +140,7 @@ func Keep(ctx context.Context, s *Subscriber, client, hub *http.Client, site str
 	}
 }
 
-// rest waits until a subscription must be renewed, and stores each confirmation.
+// rest waits until a subscription must be renewed, and saves each confirmation.
 func rest(ctx context.Context, sub *subscription, current *Subscription, save func(Subscription)) error {
 	for {
 		save(*current)
@@ -222,7 +222,8 @@ func (s *Subscriber) ask(ctx context.Context, hub *http.Client, current *Subscri
 	}
 }
 
-// confirmed returns the answer of a hub that verifies a subscription with a lease.
+// confirmed returns the answer of a hub that confirms a subscription. seconds is the hub's lease. It
+// is limited to minLease and maxLease, and leaseAsked if invalid.
 func confirmed(seconds string) answer {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	length := leaseAsked

@@ -25,10 +25,10 @@ const (
 
 // Process describes a process.
 type Process struct {
-	Name    string    `json:"-"` // name of the machine, with the process ID
+	Name    string    `json:"-"` // machine name, process ID and a random part
 	Version string    `json:"version,omitempty"`
 	Started time.Time `json:"started"`
-	Seen    time.Time `json:"seen"` // last heartbeat, by the clock of the store
+	Seen    time.Time `json:"seen"` // last heartbeat, by the store's clock
 	Builder bool      `json:"builder,omitempty"`
 }
 
@@ -121,7 +121,8 @@ func (r *Replicas) Count() int {
 	return int(r.others.Load()) + 1
 }
 
-// Now returns the time of the clock of the store.
+// Now returns the time of the store's clock, as far as this process knows. If r is nil, it returns
+// the local time.
 func (r *Replicas) Now() time.Time {
 	if r == nil {
 		return time.Now()
@@ -129,7 +130,7 @@ func (r *Replicas) Now() time.Time {
 	return time.Now().Add(time.Duration(r.ahead.Load()))
 }
 
-// List returns the processes in the store, sorted by name.
+// List returns the processes in the store, sorted by start time and name.
 func (r *Replicas) List(ctx context.Context) ([]Process, error) {
 	all, err := r.stored.Load(ctx)
 	var out []Process

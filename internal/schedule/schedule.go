@@ -34,7 +34,7 @@ type State struct {
 	Last     time.Time     `json:"last"`               // end of the last scan
 	Next     time.Time     `json:"next"`               // time of the next scan
 	Soonest  time.Time     `json:"soonest"`            // earliest time of a hinted scan
-	Held     bool          `json:"held,omitempty"`     // the site sent a Retry-After
+	Held     bool          `json:"held,omitempty"`     // the site has set a time before which it allows no scan
 	Failures int           `json:"failures,omitempty"` // failed scans in a row
 	Idle     int           `json:"idle,omitempty"`     // hinted scans in a row that found nothing
 }
@@ -117,7 +117,7 @@ func (r *Rules) After(s State, l Scan) State {
 
 // Resume adapts a state that another process stored, perhaps with other bounds. After a failed
 // scan, the next one is due at once, because this process may have something that the other
-// process lacked, such as a key. A Retry-After of the site still applies.
+// process lacked, such as a key. If the site has set a time for the next scan, it still applies.
 func (r *Rules) Resume(s State) State {
 	least, most := r.bounds()
 	if s.Failures > 0 && !s.Held {

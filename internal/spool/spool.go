@@ -1,5 +1,5 @@
-// Package spool buffers bytes for a second reading, such as a list that must be verified before its
-// use. It uses memory up to a limit, and above it a temporary file.
+// Package spool buffers bytes that are read later, such as a list that must be verified before use.
+// It uses memory up to a limit, and a temporary file above the limit.
 package spool
 
 import (
@@ -16,7 +16,7 @@ const memory = 1 << 20
 // Spool is an [io.Writer] that stores its input. The zero value is empty.
 type Spool struct {
 	head bytes.Buffer
-	file *os.File // nil: head contains all bytes
+	file *os.File // bytes after those in head; nil if head contains all bytes
 	size int64
 }
 

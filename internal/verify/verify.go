@@ -51,7 +51,7 @@ func (r *Report) add(kind, name string, err error, removed bool) {
 // Opened is an open store with its artifacts and search indexes.
 type Opened struct {
 	Store     store.Store
-	Artifacts all.Store // If nil, it does not exist.
+	Artifacts all.Store // nil if the store has no artifacts
 	Indexes   []string  // files of search indexes
 }
 

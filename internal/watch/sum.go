@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Sum returns the Sum of a [Folder] for a source whose versions show every change. It scans all
-// versions.
+// Sum returns the Sum of a [Folder] for a source whose versions show every change. It lists the whole
+// source. A page without a version always counts as changed.
 func Sum(src millrace.Source) func(context.Context) uint64 {
 	return func(ctx context.Context) uint64 {
 		start, h := time.Now(), fnv.New64a()

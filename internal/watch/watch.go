@@ -29,10 +29,10 @@ const (
 // Folder is a folder to watch. All fields are required.
 type Folder struct {
 	Dir string // absolute
-	// Root opens the folder again and returns it with its state.
+	// Root opens the folder again, and returns it with its FileInfo.
 	Root func(ctx context.Context) (*os.Root, fs.FileInfo, error)
-	// Walk calls add for a directory, by its slash-separated name, and for every one
-	// below it that is a part of the site.
+	// Walk calls add with the slash-separated name of a directory, and of each directory below it
+	// that is a part of the site, until add returns false.
 	Walk func(ctx context.Context, root *os.Root, name string, add func(name string) (more bool))
 	// Sum returns a number that changes with every change, for polling.
 	Sum    func(ctx context.Context) uint64
@@ -208,7 +208,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Walk returns the Walk of a [Folder] in which a walker walks everything.
+// Walk returns the Walk of a [Folder]. It reads the directories with the walker of a root.
 func Walk(walker func(root *os.Root) *tree.Walker) func(context.Context, *os.Root, string, func(string) bool) {
 	return func(ctx context.Context, root *os.Root, name string, add func(string) bool) {
 		more, w := true, walker(root)
