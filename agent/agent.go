@@ -126,7 +126,7 @@ type Agent struct {
 	o        Options
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
-	verifier *webauth.ResponseVerifier // caches the keys of sites
+	verifier *webauth.ResponseVerifier // caches the signature keys of sites
 	// inTurn changes client options so that requests are sent only during a turn. It may be nil.
 	inTurn func(*fetch.Options)
 }

@@ -26,7 +26,7 @@ type costMeter struct {
 	ended  sync.WaitGroup
 
 	mu       sync.Mutex
-	site     string // name in the store
+	site     string // name of the site in the store
 	protocol string
 	saved    store.Traffic
 	pages    store.Traffic // page counts, set when the pull ends

@@ -25,7 +25,7 @@ const (
 
 // delivery is the delivery of the changes of a site to a receiver.
 type delivery struct {
-	site    string // name in the store
+	site    string // name of the site in the store
 	webhook string // URL; if empty, the receiver is WatchOptions.Receiver
 }
 
@@ -50,7 +50,7 @@ type deliveries struct {
 	mu      sync.Mutex
 	pending map[delivery]bool // sites that may have changed
 	busy    map[delivery]int  // numbers of running pulls
-	active  map[string]bool   // webhooks that are receiving
+	active  map[string]bool   // webhooks to which changes are being posted
 	gone    map[string]bool   // receivers that have reported that they no longer exist
 }
 

@@ -147,7 +147,7 @@ type watch struct {
 
 	deliveries *deliveries
 	mu         sync.Mutex
-	turns      map[string]*turn        // by the names of their leases
+	turns      map[string]*turn        // running turns, by lease name
 	sites      map[string]*watchedSite // sites that may have an event stream or a subscription, by URL
 	listening  map[string]*watchedSite // the site of each origin that listens to the origin's event stream, by root URL
 }

@@ -75,7 +75,7 @@ func (w *watch) setAddress(ctx context.Context, t *turn) error {
 	var err error
 	t.addrs, err = w.resolve(ctx, t.Site.Host)
 	if err != nil || len(t.addrs) == 0 || slices.ContainsFunc(t.addrs, t.isOwn) {
-		return ctx.Err() // the pull reports an error of resolve
+		return ctx.Err() // if resolve has failed, the pull reports the error
 	}
 	name, rate := groupName(t.addrs[0])
 	moved, err := w.fleet.SetAddress(ctx, t.Turn, name, rate)

@@ -168,7 +168,7 @@ func (w *watch) release(ctx context.Context, s *watchedSite) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.sites[s.folder] != s {
-		return // removed
+		return // the site was removed
 	}
 	s.stop()
 	delete(w.sites, s.folder)

@@ -32,7 +32,7 @@ type turn struct {
 	mu     sync.Mutex
 	until  time.Time // end of the lease by the clock of this program
 	visits []visit
-	ended  bool // no visit may follow
+	ended  bool // the turn accepts no more visits
 }
 
 // errLost is the cause of the end of a turn that has lost its lease.
@@ -111,7 +111,7 @@ func (w *watch) renew(ctx context.Context) {
 		for _, l := range leases {
 			switch t := turns[l.Name]; {
 			case valid[l.Name] != l.Fence:
-				if slices.Contains(t.leases(), l) { // it has not been released meanwhile
+				if slices.Contains(t.leases(), l) { // the lease was not released meanwhile
 					t.lost(errLost)
 				}
 			case l == t.Lease:

@@ -114,13 +114,13 @@ type FleetSite struct {
 	Pulled   time.Time // end of the last successful turn; zero = never
 	Error    string    // error of the last turn; empty if the turn succeeded
 	Name     string    // name of the site in the store, or "" if it was never pulled
-	State    []byte    // from the last TurnResult
+	State    []byte    // State of the last TurnResult
 }
 
 // FleetQuery selects sites. The zero value selects all.
 type FleetQuery struct {
 	Sites    []string // URLs; at most a few thousand
-	Label    string   // If empty, all.
+	Label    string   // label of the sites; if empty, all sites
 	Removing bool     // only those that are being removed with their pages
 }
 
@@ -130,7 +130,7 @@ type Turn struct {
 	Site    FleetSite
 	Address string        // address of the host, or "" if unknown
 	Delay   time.Duration // longest delay of the hosts of the group
-	Failed  int           // failures of the host in a row
+	Failed  int           // number of failures of the host in a row
 	Hinted  bool          // a Hint made the site due
 }
 
@@ -165,7 +165,7 @@ type FleetHost struct {
 	Until         time.Time // no turn until this time; zero = no limit
 	Why           string    // error of the turn that set Until
 	Failures      int       // number of failures in a row
-	Requests      int64     // requests of all turns
+	Requests      int64     // requests sent in all turns
 	Received      int64     // bytes received in all turns
 }
 

@@ -78,7 +78,7 @@ type BotIdentity string
 
 // Values of BotIdentity.
 const (
-	Unverified BotIdentity = ""         // unknown
+	Unverified BotIdentity = ""         // the name was not verified
 	Verified   BotIdentity = "verified" // verified by address or signature
 	Forged     BotIdentity = "forged"   // the name belongs to a different machine
 )
@@ -117,13 +117,13 @@ func OutcomeOf(status int) Outcome {
 // Newest is set.
 type EventQuery struct {
 	After    uint64    // only higher numbers; with Newest, only lower numbers, and 0 starts at the newest event
-	Newest   bool      // newest first
+	Newest   bool      // list the newest events first
 	From, To time.Time // at or after From, before To; zero = no bound
 	Bot      string
 	Protocol string
 	Endpoint Endpoint
 	Path     string
-	Outcomes []Outcome // any of these
+	Outcomes []Outcome // outcomes of the events, any of these
 	Limit    int       // maximum number of events
 }
 
@@ -167,7 +167,7 @@ type Counts struct {
 	Received         int64
 	HTMLKnown        int64         // events whose HTML is known
 	HTMLWithReceived int64         // sum of HTML over the events with a known Received
-	Took             time.Duration // total duration
+	Took             time.Duration // sum of Took
 }
 
 // Topic is a kind of item that [Usage.Top] counts.

@@ -46,7 +46,7 @@ const (
 
 // Store is an [artifact.Store].
 type Store struct {
-	path    string // absolute
+	path    string // absolute path of the folder
 	root    atomic.Pointer[os.Root]
 	folders sync.Map // set of folders that this process has made durable
 }

@@ -41,7 +41,7 @@ type Store struct {
 	max int64
 
 	mu      sync.Mutex
-	used    int64 // bytes of entries
+	used    int64 // total size of the entries in bytes
 	entries map[string]entry
 }
 

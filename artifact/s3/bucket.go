@@ -82,7 +82,7 @@ var errExists = fmt.Errorf("object exists: %w", millrace.ErrConflict)
 
 // object describes an object of the bucket.
 type object struct {
-	name     string // without the prefix of the store
+	name     string // name without the store's prefix
 	size     int64
 	modified time.Time
 }

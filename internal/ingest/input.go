@@ -23,8 +23,8 @@ const UnknownBase = "http://page.invalid/"
 // Input is a page that a user has named.
 type Input struct {
 	Data        []byte
-	URL         string // below [UnknownBase] if it is unknown
-	ContentType string // "" = unknown
+	URL         string // URL of the page; below [UnknownBase] if the URL is unknown
+	ContentType string // value of Content-Type; "" = unknown
 
 	name string
 }

@@ -102,8 +102,8 @@ type Failure struct {
 
 // Publisher publishes the stored pages.
 type Publisher interface {
-	Changed()        // the site may have changed
-	Published() bool // there is an edition
+	Changed()        // reports that the site may have changed
+	Published() bool // reports whether an edition is published
 }
 
 // Last returns the last scan that succeeded, or nil if there was none.
@@ -187,7 +187,7 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		default:
 			o.Logger.Warn("stopped reading the source; trying again", "source", o.Title, "err", err)
 			if conflict {
-				break // Wait tries again
+				break // lease.Wait waits for the lease
 			}
 			select { // wait before the next attempt, because the disk may be full, for example
 			case <-ctx.Done():

@@ -27,12 +27,12 @@ const (
 type Web struct {
 	agent *agent.Agent
 	log   *slog.Logger
-	ctx   context.Context // ends with Close
+	ctx   context.Context // ends when Close is called
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
 	mu    sync.Mutex
-	sites map[string]*added // by root
+	sites map[string]*added // added sites, by root URL
 	last  struct {          // the page that was read last
 		url   string
 		page  *millrace.Page

@@ -59,7 +59,7 @@ func (o *Outbox) load(ctx context.Context) (p position, stored []byte, err error
 		return p, nil, err
 	}
 	if json.Unmarshal(stored, &p) != nil {
-		p = position{} // unknown form: start over
+		p = position{} // unknown format: start over
 	}
 	return p, stored, nil
 }
@@ -212,7 +212,7 @@ func (t *delivery) log(ctx context.Context, v millrace.View) error {
 		e := Event{Time: c.Time, Site: t.Name, Change: Deleted, URL: c.URL, Seq: seq}
 		if c.Kind == millrace.Put {
 			switch p, err := v.Page(ctx, millrace.Ref{URL: c.URL}); {
-			case errors.Is(err, millrace.ErrNotFound) && c.New: // hidden
+			case errors.Is(err, millrace.ErrNotFound) && c.New: // a new page that is hidden
 				continue
 			case errors.Is(err, millrace.ErrNotFound):
 			case err != nil:

@@ -35,7 +35,7 @@ type Process struct {
 // Replicas are the processes that serve one site. All methods are safe for concurrent use.
 type Replicas struct {
 	store   store.Store
-	stored  state.JSON[map[string]Process] // by name
+	stored  state.JSON[map[string]Process] // processes by name
 	self    Process
 	builder func() bool
 	log     *slog.Logger

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	driver "modernc.org/sqlite" // also the driver "sqlite"
+	driver "modernc.org/sqlite" // also registers the driver "sqlite" for database/sql
 	sqlite3 "modernc.org/sqlite/lib"
 )
 

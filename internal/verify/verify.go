@@ -98,7 +98,7 @@ func (r *Report) store(ctx context.Context, st store.Store, artifacts artifact.S
 		if err == nil {
 			err = edition.Verify(ctx, artifacts, m, repair, seen, damaged)
 		}
-		if errors.Is(err, millrace.ErrInvalid) { // the next edition replaces it
+		if errors.Is(err, millrace.ErrInvalid) { // the next edition replaces the manifest
 			r.add("artifact", "manifest", err, false)
 			continue
 		}

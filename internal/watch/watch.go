@@ -28,7 +28,7 @@ const (
 
 // Folder is a folder to watch. All fields are required.
 type Folder struct {
-	Dir string // absolute
+	Dir string // absolute path
 	// Root opens the folder again, and returns it with its FileInfo.
 	Root func(ctx context.Context) (*os.Root, fs.FileInfo, error)
 	// Walk calls add with the slash-separated name of a directory, and of each directory below it

@@ -29,7 +29,7 @@ const (
 
 // Options configure a [Sender]. The zero value is valid.
 type Options struct {
-	Now    func() time.Time // If nil, time.Now.
+	Now    func() time.Time // clock; if nil, time.Now
 	Logger *slog.Logger     // logs failures and recovery. If nil, nothing is logged.
 }
 
@@ -37,13 +37,13 @@ type Options struct {
 type Sender struct {
 	client  *http.Client
 	url     string
-	name    string // URL without secrets
+	name    string // scheme and host of the URL, because the rest may be secret
 	secrets []Secret
 	o       Options
 }
 
 // New returns a sender. It does not follow redirects, so a message goes only to the given
-// host. Names and logs show only the host of the URL. Errors are [millrace.ErrInvalid].
+// host. Logs show only the scheme and host of the URL. Errors are [millrace.ErrInvalid].
 func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sender, error) {
 	u, err := fetch.Endpoint(target)
 	if err != nil {
@@ -65,7 +65,7 @@ func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sen
 	return s, nil
 }
 
-// Name returns the URL without secrets.
+// Name returns the scheme and host of the URL, because the rest may be secret.
 func (s *Sender) Name() string { return s.name }
 
 // Key returns an identifier of the receiver that does not reveal its URL.

@@ -30,7 +30,7 @@ type state struct {
 // entry is the entry of a page in a log. It is immutable.
 type entry struct {
 	record.Entry
-	url  string // path
+	url  string // path of the page
 	seq  uint64
 	time *time.Time
 	tags map[string]string // tag values by protocol

@@ -185,7 +185,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 		return false, err
 	}
 	if refreshed == 0 && len(p.log.earlier) > 0 {
-		next.seq++ // entry for the configuration
+		next.seq++ // a fork begins with an entry for its configuration
 	}
 	for i, page := range pages {
 		if err := cmp.Or(ctx.Err(), p.show(next, page, refreshed == 0)); err != nil {

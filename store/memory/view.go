@@ -18,7 +18,7 @@ import (
 // view is a state of a log.
 type view struct {
 	site  *site
-	of    *publication // If nil, the log is the site's.
+	of    *publication // publication of the view; nil for a view of the site
 	log   *log
 	names record.Names
 	*state

@@ -29,8 +29,8 @@ const (
 type health struct {
 	config *pgx.ConnConfig
 	log    *slog.Logger
-	after  time.Duration   // checkAfter
-	limit  time.Duration   // checkLimit
+	after  time.Duration   // checkAfter, except in tests
+	limit  time.Duration   // time limit of a check
 	closed context.Context // ends when the store is closed
 	close  context.CancelFunc
 

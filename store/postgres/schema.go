@@ -94,7 +94,7 @@ func (d *database) prepare(ctx context.Context, known []migration) (epoch string
 		return "", err
 	}
 	if epoch, due, err = inspect(ctx, conn, known); err != nil || len(due) == 0 {
-		return epoch, err // another process was faster
+		return epoch, err // another process has migrated the tables
 	}
 	for _, m := range due {
 		if _, err := conn.Exec(ctx, m.script+fmt.Sprintf(";UPDATE store SET version = %d, oldest = %d", m.version, m.oldest)); err != nil {

@@ -236,7 +236,7 @@ func each(st *sql.Stmt, args []any, f func(scan sqlstore.Scanner) error) error {
 // reader is the pool of read connections. Each statement runs in its own transaction.
 type reader struct {
 	db    *sql.DB
-	stmts sync.Map // query to *sql.Stmt
+	stmts sync.Map // map from the text of a query to its *sql.Stmt
 }
 
 func (r *reader) close() error { return r.db.Close() }

@@ -20,7 +20,7 @@ const FleetPrefix = "fleet/"
 
 const (
 	fleetMoves = 3              // maximum number of moves of a host in fleetDay
-	fleetDay   = 24 * time.Hour // period of fleetMoves
+	fleetDay   = 24 * time.Hour // period in which moves are counted
 	// FleetRate is the rate of a network with more than [store.MaxGroupHosts] hosts, in requests per
 	// second.
 	FleetRate = 10

@@ -22,7 +22,7 @@ type Entry struct {
 	// Revision, Section and Published are set only if the page is present.
 	Revision  []byte
 	Section   string
-	Published int64 // Unix seconds, or 0 if undated
+	Published int64 // Unix seconds, or 0 if unknown
 	// Hint is the date of a page of a site if the source has set no date.
 	Hint int64
 	// HTMLSize is set for the present pages of a site.

@@ -53,15 +53,15 @@ type application struct {
 	most   int // number of changes in the batch
 	bodies *zdict.Encoder
 
-	refs  map[string]*ref // by name
+	refs  map[string]*ref // loaded refs, by name
 	pages map[string]*row // newest entries with their blocks, by path
-	dirty []string        // names to write
+	dirty []string        // names whose refs must be written
 	packed
 }
 
 // packed are the bodies and originals to write.
 type packed struct {
-	bodyRows, originalRows []any   // id, data
+	bodyRows, originalRows []any   // id and data of each row to write
 	bodyIDs, originalIDs   []int64 // IDs that are reserved and not used yet
 }
 

@@ -105,7 +105,7 @@ const (
 type row struct {
 	record.Entry
 	seq, rank   int64
-	prev, until int64 // set for an entry to write
+	prev, until int64 // set only in entries to write
 	kind        int
 	body        int64
 	url         string
