@@ -222,7 +222,7 @@ func (t *deliveries) outboxOf(ctx context.Context, d delivery) (*outbox.Outbox, 
 	}, nil
 }
 
-// terms returns the terms of use of a site, in the format of exports.
+// terms returns a site's terms of use in the format of exports.
 func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, error) {
 	u, err := url.Parse(name)
 	if err != nil {

@@ -334,7 +334,7 @@ func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	return r, err
 }
 
-// close gives back the reserved requests that were not sent, stores the terms, and reports them.
+// close gives back the reserved requests that were not sent, stores the terms, and fills the report.
 func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

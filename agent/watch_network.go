@@ -55,7 +55,7 @@ func machine(a netip.Addr) string {
 	return netip.PrefixFrom(a.WithZone(""), 64).Masked().String()
 }
 
-// groupName returns the name of an address in the fleet: the name of its network or of its machine.
+// groupName returns the name by which the fleet knows an address: that of its network or machine.
 // rate is positive only for a network.
 func groupName(a netip.Addr) (name string, rate float64) {
 	for _, n := range networks {
@@ -85,7 +85,7 @@ func (w *watch) setAddress(ctx context.Context, t *turn) error {
 	return err
 }
 
-// isOwn reports whether an address of the host of the turn is in the group of the turn.
+// isOwn reports whether an address of the turn's host belongs to the turn's group.
 func (t *turn) isOwn(a netip.Addr) bool {
 	name, _ := groupName(a)
 	return name == t.Address

@@ -30,7 +30,7 @@ type turn struct {
 	addrs  []netip.Addr            // addresses of the host
 
 	mu     sync.Mutex
-	until  time.Time // end of the lease by the clock of this program
+	until  time.Time // end of the lease by this program's clock
 	visits []visit
 	ended  bool // the turn accepts no more visits
 }

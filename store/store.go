@@ -29,8 +29,7 @@ type Store interface {
 	// its pages and their links are stored without base, so callers with different bases
 	// share the pages. Its sources name pages by their paths: names are stored unchanged.
 	Site(ctx context.Context, name, base string) (Site, error)
-	// Manifests yields the manifest of the newest edition of each generation of every publication
-	// in the store.
+	// Manifests yields the newest manifest of each generation, for all publications in the store.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
 	// Now returns the time of the store's clock, which all processes share. For an engine with a
 	// server, this is the server's clock.

@@ -139,11 +139,11 @@ func names(folder bool) string {
 // ErrTypes reports that ExcludeTypes is set for a source without page types.
 var ErrTypes = fmt.Errorf("%w: page types are available only from the REST API of WordPress", millrace.ErrInvalid)
 
-// Open opens the source: the folder if it is not empty, else the site whose URL is Name.
-// It uses the origin that Kind names or, if Kind is empty, the first one that can read the
-// site. Open sets Base, KnownRefs, Original and Progress of the options. For a mirror, or if there
-// is a source already, it only stores SiteTitle. If the origin does not support ExcludeTypes, Open
-// returns ErrTypes.
+// Open opens the source: folder if the origin reads folders, else the site whose URL is Name. It
+// uses the origin that Kind names or, if Kind names none, the first one that can read the site. Open
+// sets Base, Logger and Progress of the options, and KnownRefs and Original for a site. For a
+// mirror, or if there is a source already, it only stores SiteTitle. If the origin does not support
+// ExcludeTypes, Open returns ErrTypes.
 func (o *Origin) Open(ctx context.Context, site store.Site, folder string, options origin.Options) error {
 	way := all.ByName(o.Kind)
 	live := all.Origins(false)

@@ -28,7 +28,7 @@ const Mirror = "mirror"
 type Origin struct {
 	Kind   string // Mirror, or the name of an origin. If empty, a Source of another kind.
 	Name   string // the site's name in the store
-	From   string // name of the source in the records of the site
+	From   string // name of the source in the site's records
 	Title  string // display name of the source
 	Base   string // base URL of the pages
 	Store  store.Store

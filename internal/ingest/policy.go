@@ -15,7 +15,7 @@ import (
 // policyRecord is the stored record of the policy that a site publishes.
 type policyRecord struct {
 	Print   string    `json:"print"`   // hash of the policy; "" = the policy was removed
-	Updated time.Time `json:"updated"` // time of the last change of the policy
+	Updated time.Time `json:"updated"` // time of the policy's last change
 }
 
 // policyPrint returns a hash of a policy's content, or "" for nil.

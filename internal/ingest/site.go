@@ -72,8 +72,8 @@ func Head(ctx context.Context, st store.Store, name string) (store.Site, millrac
 	return site, v, err
 }
 
-// FindSite returns the name of the site that want names, either by its name in the store
-// or by the base URL of its pages.
+// FindSite returns the one of names whose site has the name want, or whose pages have the base URL
+// want.
 func FindSite(ctx context.Context, st store.Store, names []string, want string) (string, error) {
 	want = strings.TrimSuffix(want, "/")
 	for _, n := range names {

@@ -23,7 +23,7 @@ const (
 )
 
 // Skipped returns the skipped pages of the site, and their total number. Before the first scan of
-// this process, they are those of an earlier process.
+// this process, it returns the pages that an earlier process skipped.
 func (o *Origin) Skipped(ctx context.Context) ([]mirror.Skip, int, error) {
 	if last := o.Last(); last != nil {
 		return last.Report.Skipped, last.Report.SkippedN, nil

@@ -53,7 +53,7 @@ type position struct {
 // key returns the key of the position in the store.
 func (o *Outbox) key() string { return "outbox to " + o.Receiver }
 
-// load returns the position and its stored form, or nil if absent.
+// load returns the position and its stored form. If there is no position, stored is nil.
 func (o *Outbox) load(ctx context.Context) (p position, stored []byte, err error) {
 	if stored, err = o.State.Value(ctx, o.Name, o.key()); err != nil || len(stored) == 0 {
 		return p, nil, err

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	maxStart  = 256 << 10 // maximum compressed size of the part of a document to search for a hub, in bytes
-	maxFeeds  = 3         // maximum number of feeds of a site to fetch
+	maxStart  = 256 << 10 // maximum number of compressed bytes of a document to search for a hub
+	maxFeeds  = 3         // maximum number of feeds to fetch for a site
 	maxTokens = 20_000    // maximum number of tokens to read from a feed
 	maxURL    = 2048      // maximum length of a URL in bytes
 )

@@ -29,7 +29,7 @@ type Host struct {
 	Address  string    `json:"address,omitempty"` // address, or name of the network that it shares
 	Sites    int       `json:"sites"`             // number of its sites
 	Failures int       `json:"failures"`          // failed pulls in a row
-	Error    string    `json:"error"`             // code of the error of the last pull
+	Error    string    `json:"error"`             // error code of the last pull
 	Until    time.Time `json:"until"`             // earliest time of the next pull
 	Requests int64     `json:"requests"`          // requests of all pulls
 	Received int64     `json:"received"`          // bytes received by all pulls

@@ -105,9 +105,9 @@ type Site struct {
 	Pulled   *time.Time `json:"pulled,omitempty"`   // end of the last successful pull
 	Due      time.Time  `json:"due"`                // time of the next pull
 	Lag      float64    `json:"lag"`                // seconds since the pull became due
-	Error    string     `json:"error,omitempty"`    // code of the error of the last pull
+	Error    string     `json:"error,omitempty"`    // error code of the last pull
 	Name     string     `json:"name,omitempty"`     // name of the site in the store
-	Webhook  string     `json:"webhook,omitempty"`  // scheme and host of the webhook of the site
+	Webhook  string     `json:"webhook,omitempty"`  // scheme and host of the site's webhook
 	Unlisted bool       `json:"unlisted,omitempty"` // the site is pulled only by watch with its URL
 }
 

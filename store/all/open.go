@@ -43,7 +43,7 @@ func IsPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// Name returns a DSN without its password, for messages.
+// Name returns a DSN without its password and parameters, for messages.
 func Name(dsn string) string {
 	if IsPostgres(dsn) {
 		dsn, _ = postgres.Name(dsn)

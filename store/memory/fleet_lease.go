@@ -92,9 +92,9 @@ func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.T
 	return turns
 }
 
-// first returns a due site of the class PriorityHigh in a group, or s if the group has none. It
-// chooses the host of such a site that has been due the longest, and of this host the site of the
-// class that has been due the longest.
+// first returns a due site of the class PriorityHigh in a group, or s if the group has none. Among
+// the hosts with such a site, it chooses the one that has been due the longest, and returns the
+// first due site of the class on that host.
 func (f *fleet) first(g *fleetGroup, s *fleetSite) *fleetSite {
 	now := f.now()
 	hosts, sites := make(map[string]candidate), make(map[string]candidate)

@@ -14,8 +14,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// FleetPrefix is the prefix of the names of leases of groups of a fleet. The number of the
-// group follows.
+// FleetPrefix is the prefix of lease names for the groups of a fleet. The group's number follows.
 const FleetPrefix = "fleet/"
 
 const (

@@ -40,8 +40,8 @@ type DB interface {
 	// Shrink returns free space to the operating system, in transactions run by change. If rarely
 	// is set, Shrink does so only if it is worth the work.
 	Shrink(ctx context.Context, rarely bool, change func(f func(t Tx) error) error) error
-	// Clock returns the time of the clock that all processes of the database share. q is a Querier
-	// of this database.
+	// Clock returns the time of the clock that all users of the database share. q is a Querier of
+	// this database.
 	Clock(q Querier) (time.Time, error)
 	// ReleaseCache may release the memory of the database's cache after a few seconds, unless more
 	// writes follow. It is called after each publication.
@@ -117,9 +117,9 @@ func New(db DB, name, epoch string, o store.Options) *Store {
 // Close implements [store.Store].
 func (s *Store) Close() error { return wrap("close store "+s.name, s.db.Close()) }
 
-// logBits is the number of bits of a sequence number in the ID of an entry or an event. The higher
-// bits are the number of its log or site. So the ID represents the key (log, seq), and the rows of
-// a log are one range of the table.
+// logBits is the number of bits that a sequence number takes in the ID of an entry or event. The
+// higher bits are the ID of the log or site. So the ID represents the key (log, seq), and the rows
+// of a log are one range of the table.
 const logBits = 34
 
 // forever is the value of until in a current entry or tag. Statements contain it as a literal,

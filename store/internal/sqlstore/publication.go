@@ -28,7 +28,7 @@ const (
 type Publication struct {
 	*log
 	config  store.Config
-	touched atomic.Int64 // time of the last write of opened, Unix ms
+	touched atomic.Int64 // when the column opened was last written, Unix ms
 }
 
 var _ store.Publication = (*Publication)(nil)
