@@ -62,8 +62,8 @@ type Options struct {
 	// host are pulled one after the other.
 	Parallel int
 
-	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes that
-	// one pull receives, including headers. The next pull continues. A file of many pages is read
+	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes that one
+	// pull receives, including headers. The next pull reads the rest. A file of many pages is read
 	// completely or not at all. One pull writes at most ten times MaxBytes of decoded files to
 	// temporary storage. If MaxPages or MaxBytes is zero, it sets no limit.
 	MaxPages int

@@ -65,15 +65,15 @@ func (m *costMeter) sawHTML() {
 	m.html = true
 }
 
-// wire returns the traffic that the client has counted so far, without the HTML counts: only at the
-// end is it known whether the received HTML was HTML of pages.
+// wire returns the traffic that the client has counted so far. It omits the HTML counts, because only
+// the end of the pull shows whether the received HTML belongs to pages.
 func (m *costMeter) wire() store.Traffic {
 	s := m.client.Stats()
 	return store.Traffic{Requests: s.Requests, Conditional: s.Conditional, NotModified: s.NotModified, Received: s.Received()}
 }
 
-// save adds the part of total that is not in the store yet. A failure is not retried, so nothing is
-// counted twice, and does not stop the pull.
+// save adds the part of total that is not in the store yet. It does not retry after an error, so
+// nothing is counted twice. The pull continues.
 func (m *costMeter) save(ctx context.Context, total store.Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,8 +88,8 @@ func (m *costMeter) save(ctx context.Context, total store.Traffic) {
 	}
 }
 
-// count adds the pages of one way. stored is the number of pages that the site has now. whole reports
-// whether the way has read all of them.
+// count adds the page counts of one way. stored is the number of pages that the site has now. whole
+// reports whether the way has read all of them.
 func (m *costMeter) count(name string, stored int, whole bool, rep *mirror.Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 	retryAfter   = 10 * time.Second       // delay after a failed delivery
 )
 
-// delivery is the delivery of the changes of a site to a receiver.
+// delivery names a site and the receiver of its changes.
 type delivery struct {
 	site    string // name of the site in the store
 	webhook string // URL; if empty, the receiver is WatchOptions.Receiver

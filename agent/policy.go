@@ -311,8 +311,8 @@ func (g *policyEnforcer) limit() error {
 			}
 			err := g.quota.take(ctx)
 			if _, over := errors.AsType[*quotaError](err); over {
-				// Sent requests are counted, and their responses are still read. The pull ends by
-				// sending no more requests.
+				// Do not cancel the pull: the sent requests count, so read their responses. The pull
+				// ends because it sends no more requests.
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.refusal = cmp.Or(g.refusal, err)

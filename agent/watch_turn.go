@@ -35,7 +35,7 @@ type turn struct {
 	ended  bool // the turn accepts no more visits
 }
 
-// errLost is the cause of the end of a turn that has lost its lease.
+// errLost is the cause with which a turn ends that has lost its lease.
 var errLost = millrace.Coded("lease-lost", fmt.Errorf("%w: the lease of the site's group is lost", millrace.ErrConflict))
 
 // extend records that the lease is valid for turnTime from begun.
@@ -236,7 +236,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
 	delay, gap := w.limits(ctx, t, root, r)
-	asked := w.a.shared.RetryAfter(t.Site.Host) // also from a response that did not end the pull
+	asked := w.a.shared.RetryAfter(t.Site.Host) // Retry-After, also of a response that did not end the pull
 	l.NotBefore, l.Gap = nextAllowed(r, max(asked, fetch.RetryAfter(r.Err)), l.Ended), gap
 	again := t.record.Failures > 0
 	down := l.Failed && errors.Is(r.Err, millrace.ErrUnavailable) && r.Added+r.Updated+r.Unchanged == 0

@@ -287,8 +287,8 @@ func (s *sitePull) fallsBack(name string, err error) bool {
 	return proto.Fallback && !over && s.budget.ended(err) == nil
 }
 
-// refused reports whether the content of a protocol is invalid or too large. Another way may
-// succeed.
+// refused reports whether err means that the content of a protocol is invalid or too large. Then
+// another way may succeed.
 func refused(err error) bool {
 	return errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)
 }

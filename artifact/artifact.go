@@ -60,8 +60,8 @@ type Info struct {
 // If a name breaks the rules in the package comment, the methods return ErrInvalid with the code
 // artifact-name. If ctx is done when a method begins, the method returns the error of ctx.
 type Store interface {
-	// Put creates an artifact with the bytes of r. The artifact appears under the name complete,
-	// and is durable when Put returns nil. If Put returns an error of r or of ctx, it has stored
+	// Put creates an artifact with the bytes of r. The artifact appears under its name only when it is
+	// complete, and is durable when Put returns nil. If Put returns an error of r or of ctx, it has stored
 	// nothing. After another error, the complete artifact may exist.
 	//
 	// If the name exists, Put keeps its bytes, renews its modification time and returns nil,
@@ -98,7 +98,7 @@ type Batcher interface {
 	// changes made with this context are durable and visible to others, if they were not before.
 	// Calls with the context see these changes at once. They also see all changes that ended before
 	// Batch was called, but may miss later changes by others. If Batch returns an error, which may
-	// be the error of f, any of the changes may have taken effect.
+	// be the error of f, some of the changes may have taken effect.
 	Batch(ctx context.Context, f func(ctx context.Context) error) error
 }
 

@@ -121,7 +121,7 @@ type FleetSite struct {
 type FleetQuery struct {
 	Sites    []string // URLs; at most a few thousand
 	Label    string   // label of the sites; if empty, all sites
-	Removing bool     // only those that are being removed with their pages
+	Removing bool     // only sites that are being removed with their pages
 }
 
 // Turn is the right of a worker to pull one site.

@@ -116,7 +116,7 @@ func OutcomeOf(status int) Outcome {
 // EventQuery selects events. A zero field sets no condition. The oldest events come first, unless
 // Newest is set.
 type EventQuery struct {
-	After    uint64    // only higher numbers; with Newest, only lower numbers, and 0 starts at the newest event
+	After    uint64    // only events with higher numbers, or with lower ones if Newest is set; 0 = all
 	Newest   bool      // list the newest events first
 	From, To time.Time // at or after From, before To; zero = no bound
 	Bot      string

@@ -26,7 +26,7 @@ const Mirror = "mirror"
 // with it. Set the exported fields before the first call. Fallback may change Source, Kind, From,
 // Next and Complete later.
 type Origin struct {
-	Kind   string // Mirror, or the name of an origin. If empty, a Source of another kind.
+	Kind   string // Mirror, or the name of an origin; empty for any other Source
 	Name   string // the site's name in the store
 	From   string // name of the source in the site's records
 	Title  string // display name of the source
@@ -55,7 +55,7 @@ type Origin struct {
 	siteTitle func(ctx context.Context) (string, error) // see origin.Source, or nil if unknown
 
 	close    func() error  // closes the source. If nil, nothing to close.
-	way      origin.Origin // the origin of the source; without a name = none
+	way      origin.Origin // origin that opened the source; its Name is empty if there is none
 	tried    bool          // the rules were tested
 	progress Progress
 	last     atomic.Pointer[Scan]
@@ -295,7 +295,7 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return src.Original(ctx, ref)
 }
 
-// IsTextOnly reports whether the source is a folder without HTML pages that can be served unchanged.
+// IsTextOnly reports whether the source is a folder that has no HTML files to serve unchanged.
 func (o *Origin) IsTextOnly() bool { return o.way.Folder && o.Files == nil }
 
 // Live reports whether the pages come over the network.
@@ -374,7 +374,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 	if err := o.keepSkips(ctx, site, report); err != nil {
 		return report, err
 	}
-	if v, err := site.Head(ctx); err == nil { // the number of pages, because sources also list other URLs
+	if v, err := site.Head(ctx); err == nil { // use the number of pages, because sources also list other URLs
 		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
 	}
 	if old := o.skipped.Swap(int64(report.SkippedN)); report.Added+report.Updated+report.Deleted > 0 || int64(report.SkippedN) != old {

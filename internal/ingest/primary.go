@@ -52,7 +52,8 @@ func CheckSkipped(ctx context.Context, site store.Site, from string, skipped int
 	return errors.Join(NoPagesError(skipped), err)
 }
 
-// IsPrimary reports whether a source is the last one that decided which pages a site has.
+// IsPrimary reports whether a source is the primary source of a site: the last one that determined
+// which pages the site has.
 func IsPrimary(ctx context.Context, site store.Site, from string) (bool, error) {
 	c, err := site.Cursor(ctx, from)
 	return c != "", err

@@ -39,8 +39,8 @@ const (
 	maxTried = 10
 )
 
-// Test tests the rules on a sample of pages. It warns if no sampled page keeps any text, and of rules
-// that match nothing. It reports whether the sample was large enough.
+// Test tests the rules on a sample of pages. It logs a warning if no sampled page keeps any text, and
+// for each rule that matches nothing. It reports whether the sample was large enough.
 func (r Rules) Test(ctx context.Context, log *slog.Logger, site store.Site, from string, src Originals) (tried bool, err error) {
 	if len(r.Keep)+len(r.Drop) == 0 {
 		return true, nil

@@ -51,7 +51,7 @@ func URL(raw string) (string, error) {
 // host matches a host name with an optional port and path.
 var host = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+([A-Za-z]{2,})(?::\d+)?(?:/.*)?$`)
 
-// fileEndings are the endings that mark a name as that of a file, even if the file does not exist.
+// fileEndings are the extensions that mark a name as a file name, even if the file does not exist.
 var fileEndings = strings.Fields("csv db gz htm html json jsonl log md opml tsv txt xhtml xml yaml yml")
 
 // Source returns the source that a user has typed. If it is the name of a host, and not of a file

@@ -115,7 +115,7 @@ func tooLong(err error) error {
 	return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 }
 
-// digests contains the hash functions of hubs (WebSub, section 8.1).
+// digests contains the hash functions that hubs may use (WebSub, section 8.1).
 var digests = map[string]func() hash.Hash{
 	"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
@@ -130,7 +130,7 @@ func text(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body) // the hub may have disconnected
 }
 
-// safeText returns untrusted text for a log.
+// safeText shortens and escapes untrusted text for a log message.
 func safeText(s string) string {
 	if len(s) > 200 {
 		s = s[:200] + "…"

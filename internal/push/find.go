@@ -30,10 +30,10 @@ type Topic struct {
 	Hub string `json:"hub"` // URL of the hub
 }
 
-// Find finds the topic of a site: a feed that the root page links and that has a hub, else the
+// Find finds the topic of a site: a feed that has a hub and to which the root page links, else the
 // root itself. It sends one request for the root, and one for each of at most three feeds. If the
-// site has no hub, Find returns ErrNotFound. If the root fails, it returns an error of [fetch.Do]
-// or [fetch.CheckStatus].
+// site has no hub, Find returns ErrNotFound. If the request for the root fails, it returns an error
+// of [fetch.Do] or [fetch.CheckStatus].
 func Find(ctx context.Context, client *http.Client, root string) (Topic, error) {
 	home, err := start(ctx, client, root, "text/html, application/xhtml+xml, */*;q=0.1")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // [millrace.ErrInvalid].
 func CheckHub(raw string) (string, error) { return checkEndpoint("hub", raw) }
 
-// hub is a receiver of pings: a WebSub hub.
+// hub is a WebSub hub that receives pings.
 type hub struct {
 	pusher *Pusher
 	url    string

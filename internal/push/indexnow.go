@@ -123,7 +123,7 @@ func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []strin
 	return post(ctx, client, n.url, "application/json; charset=utf-8", body)
 }
 
-// engine is a receiver of submissions: an IndexNow endpoint.
+// engine is an IndexNow endpoint that receives submissions.
 type engine struct {
 	pusher *Pusher
 	*IndexNow

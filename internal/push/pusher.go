@@ -32,7 +32,7 @@ type Pusher struct {
 	// State stores the position of each receiver. Name is the namespace in State.
 	State store.State
 	Name  string
-	// Leases allow only one process to push. If nil, no other process may use the store.
+	// Leases ensure that only one process pushes. If nil, no other process may use the store.
 	Leases store.Leases
 	// Moved returns a channel that closes when Head changes.
 	Moved func() <-chan struct{}

@@ -22,7 +22,7 @@ import (
 const (
 	quiet     = 300 * time.Millisecond // time without an event after which changes have ended
 	longest   = 2 * time.Second        // maximum time that an event waits for quiet
-	look      = 2 * time.Second        // time between two checks whether the folder was replaced
+	look      = 2 * time.Second        // time between two checks for a replaced folder
 	pollEvery = 3 * time.Second        // time between two walks while polling
 )
 
@@ -34,7 +34,7 @@ type Folder struct {
 	// Walk calls add with the slash-separated name of a directory, and of each directory below it
 	// that is a part of the site, until add returns false.
 	Walk func(ctx context.Context, root *os.Root, name string, add func(name string) (more bool))
-	// Sum returns a number that changes with every change, for polling.
+	// Sum returns a number that changes with every change of the folder, for polling.
 	Sum    func(ctx context.Context) uint64
 	Logger *slog.Logger
 }
@@ -114,7 +114,7 @@ func (f *Folder) watch(ctx context.Context, w watcher, event func()) {
 	}
 }
 
-// notify watches until the folder is replaced (nil), or watching fails.
+// notify watches until the folder is replaced, and then returns nil, or until watching fails.
 func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
 	root, self, err := f.Root(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 // Store is a store in memory. Its methods are safe for concurrent use.
 type Store struct {
-	Volatile bool // publications have no fixed dates and no tokens; set before use
+	Volatile bool // publications show only dates that sources have set, and have no tokens; set before use
 
 	options store.Options
 	mu      sync.Mutex // guards the fields below, and the data of sites

@@ -34,7 +34,7 @@ type period struct {
 
 const (
 	day      = time.Duration(store.Day)
-	maxSums  = 4096 // maximum per period; further sums are counted under the bot "other"
+	maxSums  = 4096 // maximum per period; then further kinds of events are counted under the bot "other"
 	maxItems = 2048 // items that Tidy keeps per topic and day
 )
 

@@ -213,7 +213,7 @@ var (
 	marker = regexp.MustCompile(`\?\d*`)
 )
 
-// translate translates a statement to PostgreSQL.
+// translate translates a statement to the syntax of PostgreSQL.
 func (d *database) translate(query string) string {
 	if t, ok := d.forms.Load(query); ok {
 		return t.(string)

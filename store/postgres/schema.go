@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
-// migration changes the tables to a version. It only adds to them, so processes of earlier versions
-// can write at the same time.
+// migration migrates the tables to a version. It only adds to the tables, so processes of earlier
+// versions can write at the same time.
 type migration struct {
 	version int64
 	oldest  int64 // oldest version whose processes may still write

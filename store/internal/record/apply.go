@@ -36,7 +36,7 @@ type Transaction interface {
 	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
 	// Names returns the source's names for pages, without aliases.
 	Names(paths []string) (map[string][]string, error)
-	// DeleteNames deletes all names of pages, of every source.
+	// DeleteNames deletes the names that any source has for pages.
 	DeleteNames(paths []string) error
 	// SetCursor stores the cursor of the source.
 	SetCursor(c millrace.Cursor) error

@@ -18,7 +18,7 @@ import (
 // ownBase replaces the caller's base in the stored URLs of a site without a URL.
 const ownBase = "http://site.invalid/"
 
-// Names converts between the URLs of the callers of a site and the stored URLs.
+// Names converts between the URLs that callers use and the stored URLs of a site.
 type Names struct {
 	Base string // base of the caller's URLs
 	// Volatile means that publications show only dates that the source has set.
@@ -26,8 +26,8 @@ type Names struct {
 	own      bool // the site has a URL, so its stored URLs are complete
 }
 
-// NewNames returns the names of a site for a base. If base is not an absolute URL that ends
-// with "/", it returns ErrInvalid.
+// NewNames returns the Names of a site for callers with a base. If base is not an absolute URL that
+// ends with "/", it returns ErrInvalid.
 func NewNames(site, base string) (Names, error) {
 	if u, err := url.Parse(base); err != nil || u.Host == "" || !strings.HasSuffix(base, "/") {
 		return Names{}, millrace.Coded("bad-base", fmt.Errorf("base %q: %w: not an absolute URL that ends with /", base, millrace.ErrInvalid))
@@ -50,7 +50,7 @@ func (n Names) Store(b []byte) []byte { return n.replace(b, n.Base, ownBase) }
 // Show is the inverse of Store, for the caller's base.
 func (n Names) Show(b []byte) []byte { return n.replace(b, ownBase, n.Base) }
 
-// replace replaces the prefix from by to in all JSON strings.
+// replace replaces the prefix from with the prefix to in all JSON strings.
 func (n Names) replace(b []byte, from, to string) []byte {
 	if n.own {
 		return b

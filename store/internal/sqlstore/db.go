@@ -56,7 +56,7 @@ type Lock struct {
 	ID    int64
 }
 
-// Tables of locks.
+// Values of Lock.Table, and what each of them locks.
 const (
 	LockSites = "store" // all sites
 	LockSite  = "site"  // the logs of a site

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// groupOf returns the group that a lease is for. ok is false if the lease is not one of a fleet.
+// groupOf returns the group that a lease is for. ok is false if the lease does not belong to a fleet.
 func groupOf(l store.Lease) (id int64, ok bool) {
 	text, ok := strings.CutPrefix(l.Name, record.FleetPrefix)
 	id, err := strconv.ParseInt(text, 10, 64)
@@ -556,7 +556,7 @@ func (p *placement) target() (int64, error) {
 	return ids[0], p.Exec("INSERT INTO fleet_group (id, address, network, class, due) VALUES (?, ?, ?, ?, ?)", ids[0], address, network, store.PriorityNormal, int64(never))
 }
 
-// addNetwork adds a network to the table, unless it is there.
+// addNetwork adds a network to the table, unless the table has it.
 func addNetwork(t Tx, name string, rate int64) error {
 	return t.Exec("INSERT INTO fleet_network (name, rate, next) VALUES (?, ?, 0) ON CONFLICT (name) DO NOTHING", name, rate)
 }

@@ -6,8 +6,8 @@ import "github.com/millrace/millrace/internal/zdict"
 // [Additions] increments the version.
 const SchemaVersion = 22
 
-// Schema creates the tables, in the dialect of SQLite. An engine translates it. It adds the trigger
-// that deletes a row of original with its row of memory.
+// Schema creates the tables, in the dialect of SQLite. An engine translates the statements, and adds
+// the trigger that deletes a row of original with its row of memory.
 const Schema = `
 CREATE TABLE log ( -- logs of sites, and of generations of publications
 	id      INTEGER PRIMARY KEY AUTOINCREMENT,

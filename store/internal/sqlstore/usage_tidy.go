@@ -10,7 +10,7 @@ import (
 const (
 	// tidyRows is the maximum number of rows that one transaction deletes.
 	tidyRows = 5000
-	// slack is the maximum time by which the events of a correct clock may be in the future.
+	// slack is the time by which an event must be in the future to be attributed to a wrong clock.
 	slack = 24 * time.Hour
 	// liveTops is the maximum number of items of a topic on the current day. maxTops is the
 	// maximum on earlier days.

@@ -166,7 +166,7 @@ func (v *view) checkCompacted(ctx context.Context) error {
 	return err
 }
 
-// page returns the page of an entry that was read with bodies.
+// page returns the page of an entry. bodies reports whether the entry was read with its blocks.
 func (v *view) page(ctx context.Context, r row, bodies bool) (_ *millrace.Page, err error) {
 	if bodies && r.body != 0 {
 		if r.Blocks == nil {
