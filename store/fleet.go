@@ -171,7 +171,7 @@ type FleetHost struct {
 
 // FleetStats counts sites of a [Fleet].
 type FleetStats struct {
-	Time                 time.Time // when they were counted
+	Time                 time.Time // when the sites were counted
 	Sites, Hosts, Groups int
 	Paused               int
 	New                  int // sites that were never pulled and are not paused

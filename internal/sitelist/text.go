@@ -53,7 +53,7 @@ func (r *Report) WriteText(w io.Writer, did string, refused bool) {
 
 // Fleet describes the sites of a store.
 type Fleet struct {
-	Time     time.Time      `json:"-"`                // when they were counted
+	Time     time.Time      `json:"-"`                // when the sites were counted
 	Sites    int            `json:"sites"`            // number of sites
 	Hosts    int            `json:"hosts"`            // number of hosts
 	Groups   int            `json:"groups"`           // number of groups of hosts; one worker at a time reads each

@@ -164,7 +164,7 @@ func (f *fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (rem
 	return removed, err
 }
 
-// sweep deletes hosts and groups without a site, after their leases and delays.
+// sweep deletes hosts and groups that have no site, and whose lease and delay are over.
 func (f *fleet) sweep() {
 	used := make(map[string]bool)
 	for _, s := range f.sites {

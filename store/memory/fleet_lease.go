@@ -266,7 +266,7 @@ func (f *fleet) Visit(ctx context.Context, turn store.Lease, d time.Duration, ho
 }
 
 // visited returns the group of a machine. If the machine has no group, visited creates one without a
-// host, and removes expired groups without hosts.
+// host.
 func (f *fleet) visited(host, address string, rate float64) *fleetGroup {
 	if rate > 0 && f.networks[address] == nil {
 		f.networks[address] = &fleetNetwork{rate: rate}

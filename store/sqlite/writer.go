@@ -44,7 +44,7 @@ const maxGroup = 50 * time.Millisecond
 const poll = 100 * time.Millisecond
 
 // maxTries is the number of times that a transaction waits for the lock of another process, such as
-// one that adds many sites. Between them, it checks its context.
+// one that adds many sites. Between two waits, the transaction checks its context.
 const maxTries = 12
 
 // tx is the part of a transaction that belongs to one write.

@@ -374,8 +374,8 @@ func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (remo
 	return removed, wrap("remove sites", err)
 }
 
-// sweep deletes hosts and groups without a site, after their leases and delays. The transaction
-// holds the lock of the fleet.
+// sweep deletes hosts and groups that have no site, and whose lease and delay are over. The
+// transaction holds the lock of the fleet.
 func (f fleet) sweep(t Tx, now time.Time) error {
 	err := t.Exec(fmt.Sprintf(`DELETE FROM fleet_host WHERE class = %d AND (SELECT ready FROM fleet_group WHERE id = grp) <= ?
 		AND NOT EXISTS (SELECT 1 FROM fleet_site WHERE host = fleet_host.host)`, visited), now.UnixMilli())
