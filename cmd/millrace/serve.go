@@ -10,7 +10,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/millrace/millrace/internal/daemon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/sites"
 	"github.com/millrace/millrace/mirror"
@@ -61,7 +60,6 @@ type serveReport struct {
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	start := time.Now()
 	p.memory().Limit()
-	go daemon.Threads(ctx, p.lookup)
 	p.reloads = make(chan chan<- error)
 	asked, stop := p.hangupSignals()
 	defer stop()
