@@ -97,7 +97,7 @@ type Message struct {
 // MessageData holds the changes of a [Message].
 type MessageData struct {
 	Site    string            `json:"site"`    // name of the site in the mirror
-	Changes []json.RawMessage `json:"changes"` // changes, each encoded as a [Change]
+	Changes []json.RawMessage `json:"changes"` // changes; each has the members of a line that watch prints
 }
 
 // Message returns the encoded [Message] of the event.

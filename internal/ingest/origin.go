@@ -55,7 +55,7 @@ type Origin struct {
 	siteTitle func(ctx context.Context) (string, error) // see origin.Source, or nil if unknown
 
 	close    func() error  // closes the source. If nil, nothing to close.
-	way      origin.Origin // origin that opened the source; its Name is empty if there is none
+	way      origin.Origin // origin that opened the source; its Name is empty if no origin did
 	tried    bool          // the rules were tested
 	progress Progress
 	last     atomic.Pointer[Scan]
