@@ -24,7 +24,7 @@ type FileReport struct {
 	Type     string        `json:"type"`    // snapshot or delta
 	Pages    int           `json:"pages"`
 	Skipped  int           `json:"skipped"`  // number of rejected pages
-	Checksum string        `json:"checksum"` // see CheckResult.Checksum; "" if the file was rejected before the comparison
+	Checksum string        `json:"checksum"` // form of the file that the checksum is for; "" if the file was rejected before the comparison
 	Error    string        `json:"error"`
 	Code     string        `json:"code,omitempty"`
 	Refused  []RefusedPage `json:"refused,omitempty"` // rejected pages, at most 1000
