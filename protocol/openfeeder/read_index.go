@@ -106,10 +106,8 @@ func (r *run) catchUp(ctx context.Context, c *cursor) error {
 	token := c.Token
 	err := r.since(ctx, token, "", func(reply *changes, etag string) error {
 		s := &reply.Sync
-		if s.DeletedTracking != nil && !*s.DeletedTracking && c.ReportsDeletions {
-			return errResync
-		}
-		c.ReportsDeletions = c.ReportsDeletions || len(reply.Deleted) > 0
+		tracked := s.DeletedTracking == nil || *s.DeletedTracking
+		c.ReportsDeletions = tracked && c.ReportsDeletions || len(reply.Deleted) > 0
 		if c.ETag = ""; s.Next == "" && s.SyncToken == token {
 			c.ETag = etag
 		}

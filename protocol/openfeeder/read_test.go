@@ -268,6 +268,29 @@ func TestReadCompare(t *testing.T) {
 	}
 }
 
+// If an index has a token, but its replies say that they lack deletions, the index is compared
+// regularly.
+func TestReadUntracked(t *testing.T) {
+	s := &stranger{answers: map[string]string{
+		discovery: discoveryOf(usual), pageURL(1): strings.Replace(list(1, 1, "/a", "/b"), `"items"`, `"sync_token":"one","items"`, 1),
+		"/openfeeder": reply("one", `,"deleted_tracking":false},"added":[],"updated":[],"deleted":[]`),
+	}}
+	src := s.reader(&ReaderOptions{Compare: 1})
+	var got []string
+	cursor := millrace.Cursor("")
+	for range 3 {
+		events, c, err := readStream(t, src, cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cursor = c
+		got = append(got, strings.Join(events, " "))
+	}
+	if diff := cmp.Diff([]string{"+/a +/b whole", "mark", "+/a +/b whole"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A server with as many tombstones as the specification recommends to keep may have dropped
 // others. The index shows those deletions.
 func TestReadFullTombstones(t *testing.T) {
