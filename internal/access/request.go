@@ -51,7 +51,7 @@ type Options struct {
 	Replicas *replica.Replicas
 
 	Now    func() time.Time // clock of the limits. If nil, time.Now.
-	Logger *slog.Logger     // logs warnings. If nil, slog.Default().
+	Logger *slog.Logger     // logs warnings. If nil, they are discarded.
 }
 
 // Guard decides which requests are allowed. Its methods are safe for concurrent
@@ -81,7 +81,7 @@ type Guard struct {
 func New(o *Options) (*Guard, error) {
 	g := &Guard{bots: o.Bots, agents: o.Agents, proxies: o.Proxies, log: o.Logger}
 	if g.log == nil {
-		g.log = slog.Default()
+		g.log = slog.New(slog.DiscardHandler)
 	}
 	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), NewSlots(o.MaxStreams, o.Streams)
 	g.crowd = NewSlots(int(g.maxActive-g.maxActive/2), nil)

@@ -103,7 +103,7 @@ func New(o *Options) (*Table, error) {
 	}
 	t := &Table{seed: maphash.MakeSeed(), tokens: make(map[string]*Bot), agents: make(map[string]*Bot), log: o.Logger}
 	if t.log == nil {
-		t.log = slog.Default()
+		t.log = slog.New(slog.DiscardHandler)
 	}
 	all, err := Read(strings.NewReader(builtIn))
 	if err != nil {

@@ -43,11 +43,11 @@ const (
 	certAgain = 24 * time.Hour      // interval of the warnings
 )
 
-// LoadCertificates reads a certificate chain and its key, both in PEM format. log may be nil. An
-// error wraps [millrace.ErrInvalid] if the files exist and are invalid.
+// LoadCertificates reads a certificate chain and its key, both in PEM format. If log is nil, nothing
+// is logged. An error wraps [millrace.ErrInvalid] if the files exist and are invalid.
 func LoadCertificates(cert, key string, log *slog.Logger) (*Certificates, error) {
 	if log == nil {
-		log = slog.Default()
+		log = slog.New(slog.DiscardHandler)
 	}
 	c := &Certificates{log: log, time: time.Now}
 	if err := c.Use(cert, key); err != nil {

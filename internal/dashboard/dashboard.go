@@ -30,7 +30,7 @@ type Options struct {
 	// dashboard that replaces this one can reuse them. It then shows them as results of the previous
 	// configuration.
 	CheckResults *CheckResults
-	// Logger receives logins and failures. If nil, slog.Default().
+	// Logger receives logins and failures. If nil, they are discarded.
 	Logger *slog.Logger
 	// Now returns the time. If nil, time.Now.
 	Now func() time.Time
@@ -77,7 +77,7 @@ func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	}
 	d.config = d.checks.configured()
 	if d.log == nil {
-		d.log = slog.Default()
+		d.log = slog.New(slog.DiscardHandler)
 	}
 	if d.now == nil {
 		d.now = time.Now

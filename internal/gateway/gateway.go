@@ -37,7 +37,7 @@ type Options struct {
 	Place sites.Place
 	// RequestLog receives one line per request. It may be nil.
 	RequestLog io.Writer
-	// Logger receives failures. If nil, slog.Default().
+	// Logger receives failures. If nil, they are discarded.
 	Logger *slog.Logger
 
 	// Healthy returns an error if the site should not get requests. If nil, the site is always
@@ -156,7 +156,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 		}
 	}
 	if g.log == nil {
-		g.log = slog.Default()
+		g.log = slog.New(slog.DiscardHandler)
 	}
 	if o.RequestLog != nil {
 		g.requests = newRequestLog(o.RequestLog)

@@ -22,7 +22,7 @@ import (
 type ServerOptions struct {
 	// TLS holds the certificate. If nil, the server uses HTTP without TLS.
 	TLS *conns.Certificates
-	// Logger receives failures. If nil, slog.Default().
+	// Logger receives failures. If nil, they are discarded.
 	Logger *slog.Logger
 
 	MaxConnections int           // maximum number of concurrent connections; new ones replace others, see [conns.Limit]. If zero, 4096.
@@ -64,7 +64,7 @@ func NewServer(g *Gateway, o *ServerOptions) *Server {
 	}
 	s := &Server{o: *o, log: o.Logger}
 	if s.log == nil {
-		s.log = slog.Default()
+		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.now.Store(newPost(g))
 	return s

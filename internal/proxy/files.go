@@ -44,7 +44,7 @@ func NewFiles(files Files, base string, log *slog.Logger) (http.Handler, error) 
 		return nil, err
 	}
 	if log == nil {
-		log = slog.Default()
+		log = slog.New(slog.DiscardHandler)
 	}
 	return &static{files, prefix, log}, nil
 }

@@ -49,8 +49,8 @@ type Options struct {
 	Proxies []netip.Prefix
 	// Transport sends the requests. If nil, [fetch.Upstream].
 	Transport http.RoundTripper
-	// Logger receives an entry when the server fails and when it works again. If nil,
-	// slog.Default().
+	// Logger receives an entry when the server fails and when it works again. If nil, entries are
+	// discarded.
 	Logger *slog.Logger
 }
 
@@ -111,7 +111,7 @@ func New(target string, o *Options) (*Proxy, error) {
 		log: o.Logger, slots: access.NewSlots(maxOpen, nil),
 	}
 	if p.log == nil {
-		p.log = slog.Default()
+		p.log = slog.New(slog.DiscardHandler)
 	}
 	for _, h := range o.Hosts {
 		p.hosts = append(p.hosts, authority(h))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -65,7 +66,8 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)
 	}
-	s.Low = len(port) < 4 && port != "0"
+	number, _ := strconv.Atoi(port) // 0 for a name such as "http"
+	s.Low = number > 0 && number < 1024
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
