@@ -244,7 +244,9 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		t.record.Failures = max(t.record.Failures, t.Failed)
 	}
 	t.result, t.record = t.after(rules, l, r, event)
-	t.result.Delay = max(delay, w.a.o.Delay)
+	if t.result.Delay = max(delay, w.a.o.Delay); l.Failed {
+		t.result.Delay = max(t.result.Delay, t.Delay) // the pull may not have read robots.txt
+	}
 	if down { // the other sites of the host would fail as well
 		t.result.Until = t.result.Due
 	} else if asked > 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	fleetEvery = time.Minute // minimum interval of counts
-	fleetTime  = 10 * time.Second
+	fleetEvery = time.Minute     // minimum interval of counts
+	fleetTime  = 5 * time.Second // Prometheus waits for ten
 )
 
 // Fleet returns the last counts of the sites that workers pull into the store, or nil if they could

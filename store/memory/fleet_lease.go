@@ -371,7 +371,7 @@ func (f *fleet) place(t store.Turn, g *fleetGroup, h *fleetHost, rate float64) (
 	if f.now().Before(to.ready) {
 		return t, false
 	}
-	t.Lease, t.Delay = f.grant(to, t.Lease.Holder, t.Lease.Expires), f.delay(to)
+	t.Lease, t.Delay = f.grant(to, t.Lease.Holder, t.Lease.Expires.Add(-t.Delay)), f.delay(to)
 	return t, true
 }
 

@@ -91,6 +91,23 @@ func fleetTurnCases() []testCase {
 			f.pass(time.Millisecond)
 			want(f, "after the delay", len(f.lease("two", 2)), 1)
 		}},
+		{"a turn that moves to another group ends when it would have ended", func(_ *testing.T, f *fixture) {
+			f.enlistHosts("a", "b")
+			for _, turn := range f.lease("one", 2) {
+				if turn.Site.URL == siteURL("a") {
+					turn = f.placed(turn, "192.0.2.1", 0)
+				}
+				f.ended(turn, store.TurnResult{OK: true, Due: f.clock(), Delay: 40 * time.Second}, nil)
+			}
+			f.pass(40 * time.Second)
+			turns := f.lease("one", 2)
+			slices.SortFunc(turns, func(x, y store.Turn) int { return strings.Compare(x.Site.URL, y.Site.URL) })
+			f.ended(turns[0], store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: 40 * time.Second}, nil)
+			f.pass(40 * time.Second)
+			moved := f.placed(turns[1], "192.0.2.1", 0)
+			want(f, "another group", moved.Lease.Name != turns[1].Lease.Name, true)
+			want(f, "end", moved.Lease.Expires, turns[1].Lease.Expires)
+		}},
 		{"most turns of a group with a backlog go to new sites and those of high priority", func(_ *testing.T, f *fixture) {
 			const sites = 20
 			for i := range sites {

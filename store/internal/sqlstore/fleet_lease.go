@@ -477,7 +477,7 @@ func (f fleet) SetAddress(ctx context.Context, turn store.Turn, address string, 
 			return err
 		}
 		out.Delay *= time.Millisecond
-		if out.Lease, err = claimGroup(t, to, turn.Lease.Holder, now.UnixMilli(), turn.Lease.Expires.UnixMilli()); out.Lease.Fence == 0 {
+		if out.Lease, err = claimGroup(t, to, turn.Lease.Holder, now.UnixMilli(), turn.Lease.Expires.Add(-turn.Delay).UnixMilli()); out.Lease.Fence == 0 {
 			busy = record.GroupBusy(p.host, address)
 		}
 		if err == nil {
