@@ -27,7 +27,7 @@ type quota struct {
 	left  int            // reserved requests that were not sent yet
 }
 
-// quotaError reports that a site accepts no more requests today. It is
+// quotaError reports that a site accepts no more requests today. It wraps
 // [millrace.ErrUnavailable].
 type quotaError struct {
 	document, member string

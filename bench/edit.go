@@ -323,8 +323,8 @@ func (e *editing) everyMinute(ctx context.Context, servers ...*server) (spent ti
 	return spent, nil
 }
 
-// publications compares the processor time that edits cost one server of a store with the time that
-// they cost two servers of a store with different publications.
+// publications compares the processor time that edits cause in one server with the time they cause in
+// two servers that use the same store but have different publications.
 func (b *bench) publications(ctx context.Context, pages int) error {
 	fast, err := b.clocked(ctx)
 	if err != nil {

@@ -196,8 +196,8 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 	end()
 }
 
-// connectionFailed reports whether a connection failed before the response arrived. fetch.Do also
-// retries such requests.
+// connectionFailed reports whether a connection failed before the response arrived. fetch.Do retries
+// such requests, too.
 func connectionFailed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -244,7 +244,7 @@ func (m *memo) spent() protocol.Cost {
 	return protocol.Cost{Requests: int64(m.requests), Bytes: m.bytes}
 }
 
-// close ends all open bodies after the context has ended.
+// close ends all open bodies and waits until they are drained. Call it after the context has ended.
 func (m *memo) close() {
 	m.mu.Lock()
 	bodies := m.bodies

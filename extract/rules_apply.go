@@ -32,7 +32,7 @@ type correction struct {
 // retainedSubtree is a subtree that a rule keeps.
 type retainedSubtree struct {
 	Kept
-	had bool // the element itself is content without the rule, but not its whole subtree
+	had bool // the element itself would be content without rules; parts of its subtree may not be
 }
 
 var (

@@ -86,7 +86,7 @@ func (f *facts) has(s string) bool {
 	return len(list) == 0 || strings.Contains(f.line, " "+strings.Join(list, " ")+" ")
 }
 
-// hasMost reports whether the text contains at least 80 % of the words of s.
+// hasMost reports whether the text contains the letters of s in a row, or at least 80 % of its words.
 func (f *facts) hasMost(s string) bool {
 	if strings.Contains(f.letters, letters(s)) {
 		return true

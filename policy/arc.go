@@ -61,8 +61,8 @@ func WriteARC(p *millrace.Policy) []byte {
 }
 
 // ReadARC reads a policy document in the format of [WriteARC]. A member with the value null is
-// absent. Invalid URLs are ignored, but an invalid purpose or limit is an error. The error is a
-// [*millrace.FormatError] without a URL, or ErrTooLarge.
+// absent. Invalid URLs are ignored, but an invalid purpose or limit is an error. The error is
+// ErrTooLarge, or a [*millrace.FormatError] without a URL.
 func ReadARC(body []byte) (*millrace.Policy, error) {
 	var d arcDocument
 	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {

@@ -92,8 +92,8 @@ type rslUsage struct {
 
 // readRSL reads the licenses for the content below a path. It returns the purposes that a
 // license names. A refusal takes precedence over a permission, and a permission with a price
-// is ignored. Errors are [*millrace.FormatError] without the URL, and ErrNotFound for a
-// document without a license for that path.
+// is ignored. The error is ErrNotFound for a document without a license for that path, or a
+// [*millrace.FormatError] without a URL.
 func readRSL(body []byte, path string) (*millrace.Policy, error) {
 	var d rslDocument
 	if err := xml.Unmarshal(body, &d); err != nil {

@@ -76,8 +76,8 @@ func WriteTCT(p *millrace.Policy) []byte {
 }
 
 // ReadTCT reads a policy descriptor of TCT. A member with the value null is absent. Invalid URLs are
-// ignored, but an invalid purpose or limit is an error. The error is a [*millrace.FormatError]
-// without a URL, or ErrTooLarge.
+// ignored, but an invalid purpose or limit is an error. The error is ErrTooLarge, or a
+// [*millrace.FormatError] without a URL.
 func ReadTCT(body []byte) (*millrace.Policy, error) {
 	var d tctDocument
 	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {

@@ -44,8 +44,9 @@ func newPacing(each, all float64, places int64) *pacing {
 	return p
 }
 
-// BeginLarge begins a large document, which [Request.Send] writes within the limits. The caller must
-// call end afterwards.
+// BeginLarge reserves a slot for the download of a large document, whose body the caller then writes
+// with [Request.Send] within the transfer limits. If no slot is free, it returns an error. The caller
+// must call end afterwards.
 func (q *Request) BeginLarge() (end func(), err error) {
 	if q == nil || q.guard.pacing == nil {
 		return func() {}, nil
@@ -65,7 +66,7 @@ const stall = time.Minute
 // Paced reports whether the body must be written by [Request.Send].
 func (q *Request) Paced() bool { return q.paced }
 
-// Send writes part of a large document's body within the limits.
+// Send writes part of a large document's body within the transfer limits.
 func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	p, ctx, c := q.guard.pacing, q.r.Context(), q.client()
 	control := http.NewResponseController(w)

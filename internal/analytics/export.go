@@ -75,7 +75,7 @@ type exportPosition struct {
 }
 
 // positionOf returns the stored position of an exporter. Its value is nil until the exporter has
-// begun.
+// started.
 func positionOf(st store.State, site, name string) state.JSON[*exportPosition] {
 	return state.JSON[*exportPosition]{State: st, Namespace: site, Key: "export to " + name}
 }

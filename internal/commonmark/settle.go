@@ -31,7 +31,7 @@ func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write
 			was = now
 		}
 	}
-	// Only the fields remain, which do not change when they are read.
+	// Without content, only the page's fields remain, and reading them back does not change them.
 	body := write(page(nil))
 	p, _ := read(body)
 	return p, body

@@ -155,8 +155,8 @@ func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 	return err
 }
 
-// skippedFor returns the reason of a skip without the page's name, so that equal
-// reasons are grouped.
+// skippedFor returns the reason for a skip with the page's name replaced by an ellipsis, so that the
+// caller can group equal reasons.
 func skippedFor(s mirror.Skip) string {
 	why := s.Reason
 	names := []string{s.URL}

@@ -80,7 +80,7 @@ type pass struct {
 	own      *pass                // pass of the client's own queue; may be nil
 	ended    func()               // [Options.Done]; may be nil
 	once     sync.Once            // guards ended
-	gap      func() time.Duration // with own: the current [Options.Gap]
+	gap      func() time.Duration // the current [Options.Gap]; set if own is set
 }
 
 // start waits until a request to a host may start, in the order of calls. delay is the minimum time

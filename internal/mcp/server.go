@@ -83,7 +83,7 @@ func New(library Library, o *Options) *Server {
 		// Do not announce changes of the lists: the tools do not change while the server runs, and
 		// list_sites returns the current sites.
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}, Resources: &sdk.ResourceCapabilities{}},
-		// A result may depend on the client, and must not be reused later.
+		// A result may depend on the client. TTLMs stays 0, so a result is not reused later.
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.CacheScope = "private" },
 	})
 	s.sdk.AddReceivingMiddleware(s.known)

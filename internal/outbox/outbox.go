@@ -118,7 +118,8 @@ func (o *Outbox) Pending(ctx context.Context) (bool, error) {
 
 // Flush sends all pending events and returns their number. A new receiver gets
 // every page. Flush returns a [*TakenError] if another process sends to the same
-// receiver, and the errors of Deliver unchanged; a later Flush sends again.
+// receiver, and the errors of Deliver unchanged; a later Flush sends the pending
+// events again.
 func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 	t := &delivery{Outbox: o}
 	if t.at, t.stored, err = o.load(ctx); err != nil {

@@ -22,7 +22,7 @@ var csvColumns = []string{
 // pulls of each site by protocol.
 func (r *Report) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	_ = out.Write(csvColumns) // out.Error returns the error below
+	_ = out.Write(csvColumns) // out.Error, called below, returns the error of any Write
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	number := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	figures := func(bytes, tokens, kwh *savings.Figure) []string {

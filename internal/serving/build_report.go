@@ -19,7 +19,7 @@ type BuildReport struct {
 	Site     string        `json:"site"`
 	URL      string        `json:"url"`                 // base URL of the folder
 	As       string        `json:"as"`                  // kind of the source, such as folder
-	FilesURL string        `json:"files_url,omitempty"` // base URL of collections, if different; the files below /scp belong there
+	FilesURL string        `json:"files_url,omitempty"` // base URL of the SCP collections, to which the files below /scp must be uploaded; absent if it is the endpoint base
 	Out      string        `json:"out"`                 // folder that was written
 	Pages    int           `json:"pages"`
 	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped

@@ -41,8 +41,8 @@ type Code struct {
 	Sites int
 }
 
-// SummaryOf returns the summary of the sites of a fleet with a label, from their counts, or nil if
-// there are none. The label "" means any.
+// SummaryOf summarizes the sites of a fleet that have a label. stats contains the counts of these
+// sites. SummaryOf returns nil if there are no such sites. The label "" means any.
 func SummaryOf(ctx context.Context, f store.Fleet, label string, stats *store.FleetStats) (*Summary, error) {
 	if stats.Sites == 0 {
 		return nil, nil

@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// outages detects that a site returns the same page with status 200 for every address, such as an
-// error page, a maintenance notice, or the form of a firewall. Without this check, that page would
-// replace all pages.
+// outages detects that a site returns the same page with status 200 for every address. The page may
+// be an error page, a maintenance notice, or the challenge page of a firewall. Without this check,
+// that page would replace all pages.
 type outages struct {
 	ask    func(t task) *result // fetches an address without recording the result; the goroutine of the run calls it
 	asked  int                  // number of nonexistent addresses that were fetched

@@ -30,8 +30,8 @@ type head struct {
 }
 
 // parseHead parses the front matter at the start of a file. The caller may cut off the file after
-// more than maxMatter bytes. The error is a [*millrace.FormatError] with line and column, or
-// [millrace.ErrTooLarge].
+// more than maxMatter bytes. The error is [millrace.ErrTooLarge], or a [*millrace.FormatError] with
+// the line and the column.
 func parseHead(data []byte) (head, error) {
 	bom := 0
 	if bytes.HasPrefix(data, []byte("\uFEFF")) {

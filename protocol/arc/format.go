@@ -95,7 +95,7 @@ func appendStrings(dst []byte, list []string) []byte {
 // starting with the URL; e is nil if raw is not an object. The Position of the error is the JSON
 // pointer to the member within the entry.
 //
-// The error is a [*millrace.FormatError] without the URL, or ErrTooLarge.
+// The error is ErrTooLarge, or a [*millrace.FormatError] without a URL.
 func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 	var w struct {
 		URL       jsonio.Raw `json:"url"`

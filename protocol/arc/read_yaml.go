@@ -26,10 +26,10 @@ const (
 )
 
 // fromYAML converts a list in YAML (E.3.3) to JSON. It rejects anchors, aliases, merges and tags: a
-// list does not need them, and a few lines with them can expand to more than the memory.
+// list does not need them, and a few lines with them can expand to more data than fits in memory.
 //
-// The error is a [*millrace.FormatError] with the line and the column, without the URL,
-// ErrTooLarge, or an error of r.
+// The error is ErrTooLarge, an error of r, or a [*millrace.FormatError]. The FormatError has the line
+// and the column but no URL.
 func fromYAML(r io.Reader) (list []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil { // the parser has a bug

@@ -234,8 +234,8 @@ const (
 // pageLimits are the limits of a document that is read into memory.
 var pageLimits = jsonio.Limits{Size: 64 << 20, Depth: 64}
 
-// decode parses a document into v. The error is a [*millrace.FormatError] without the URL, or
-// ErrTooLarge.
+// decode parses a document into v. The error is ErrTooLarge, or a [*millrace.FormatError] without a
+// URL.
 func decode(body []byte, v any, section string) error {
 	err := jsonio.Unmarshal(body, &pageLimits, v)
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {

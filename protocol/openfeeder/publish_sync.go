@@ -177,7 +177,8 @@ func (r *replying) end(ctx context.Context, more bool) error {
 	switch {
 	case r.pl.puts && more: // in a reply from the log, each page has its own token
 		s.AsOf = r.reported
-		// A page of the site that changed before and after this position is listed only after it.
+		// If a page of the site changed both before and after this position, only the later change
+		// is listed, so the client may lack its state at this position.
 		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)

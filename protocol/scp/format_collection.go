@@ -27,7 +27,7 @@ type Collection struct {
 }
 
 // Open reads the first line of a file of size bytes, and detects the coding of the file from its
-// first bytes. The error is a [*millrace.FormatError] without the URL, or an error of r.
+// first bytes. The error is an error of r, or a [*millrace.FormatError] without a URL.
 func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	c := &Collection{r: r, size: size, limits: o.resolve()}
 	if size > c.limits.MaxFile {
@@ -85,8 +85,8 @@ type CheckResult struct {
 }
 
 // Verify checks the whole file: coding, limits, checksum and every line. If it returns an error,
-// the result covers the file up to the error. The error is a [*millrace.FormatError] without the
-// URL, an error of the underlying reader, or the error of the context.
+// the result covers the file up to the error. The error is an error of the underlying reader, the
+// error of the context, or a [*millrace.FormatError] without a URL.
 func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 	var v CheckResult
 	sum := sha256.New()

@@ -137,8 +137,8 @@ var errRequired = errors.New("the member is required")
 // Decode parses a document of the draft, or of another draft that its reader accepts. It returns
 // the document's hash: the member unchanged, or the hash of the bytes if documents have no such
 // member, or "" if the draft has neither. An optional member of the wrong type counts as absent.
-// The error is ErrTooLarge, or a [*millrace.FormatError] without the URL, which wraps [errRequired]
-// for a missing member, and a [*draftError] for another draft.
+// The error is ErrTooLarge, or a [*millrace.FormatError] without a URL. The FormatError wraps
+// [errRequired] for a missing member, and a [*draftError] for another draft.
 func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	var members map[string]jsonio.Raw
 	if err := jsonio.Unmarshal(body, &jsonLimits, &members); err != nil {

@@ -109,9 +109,9 @@ const format = 5
 const hashLen = 32
 
 // tag returns the validator of a page's Markdown, or "" for a page without Markdown. It is computed
-// from the page's revision, because rendering the Markdown takes long. The front matter contains
-// the page's date, which also changes the revision. The length of the line in llms.txt depends only
-// on the page.
+// from the page's revision, because rendering the Markdown is slow. The front matter contains the
+// page's date; a change of the date also changes the revision. The length of the line in llms.txt
+// depends only on the page.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil

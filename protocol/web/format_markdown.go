@@ -70,10 +70,10 @@ func titled(blocks []millrace.Block, title string) bool {
 }
 
 // decodeMarkdown parses the Markdown of a page that was fetched from a URL, which is the base of
-// its links. The fields in the front matter are known. If the front matter contains the member url,
-// all fields that the protocol carries are known. A heading that repeats the title is not part of
-// the content. The error is a [*millrace.FormatError] without the URL, [millrace.ErrTooLarge], or
-// the error of the context.
+// its links. Page.Known has the content and the fields in the front matter. If the front matter
+// contains the member url, Page.Known has all fields that the protocol carries. A heading that
+// repeats the title is not part of the content. The error is [millrace.ErrTooLarge], the error of the
+// context, or a [*millrace.FormatError] without a URL.
 func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page, error) {
 	if i := firstInvalid(body); i >= 0 {
 		line := bytes.Count(body[:i], []byte("\n")) + 1

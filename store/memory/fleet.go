@@ -43,8 +43,11 @@ type fleetHost struct {
 // fleetGroup is a group. If it has no holder, ready is the time at which its next turn may begin;
 // else ready is the end of the lease.
 type fleetGroup struct {
-	id      int64
-	address string // address that its hosts share; empty for a single host without a known address or on a network
+	id int64
+	// address is the address that the hosts share. It is empty for a single host without a known
+	// address, and for a group on a network. If Visit creates a group on a network, address is the
+	// name of the host.
+	address string
 	network string
 	slotted bool // the rate of the network permits a turn at ready
 	holder  string
