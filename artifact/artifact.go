@@ -137,7 +137,7 @@ func CheckName(name string) error {
 // after [CheckName].
 func CheckRange(offset, length int64) error {
 	if offset < 0 || length < -1 {
-		return millrace.Coded("artifact-range", fmt.Errorf("artifact range at %d of %d bytes: %w", offset, length, millrace.ErrInvalid))
+		return millrace.Coded("artifact-range", fmt.Errorf("artifact range with offset %d and length %d: %w", offset, length, millrace.ErrInvalid))
 	}
 	return nil
 }

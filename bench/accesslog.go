@@ -46,7 +46,7 @@ func (b *bench) accessLog(ctx context.Context, n int) error {
 			w.units, memory = float64(n), max(memory, peak)
 			var r report.Report
 			if err = errors.Join(err, json.Unmarshal(out.Bytes(), &r)); err == nil && r.Served[0].Log.Lines != int64(n) {
-				err = fmt.Errorf("%d lines of %d", r.Served[0].Log.Lines, n)
+				err = fmt.Errorf("read %d of %d lines", r.Served[0].Log.Lines, n)
 			}
 			return w, err
 		}

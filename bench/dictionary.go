@@ -122,7 +122,7 @@ func (b *bench) versionBytes(ctx context.Context, s *server, path string, held [
 	}
 	defer r.Close()
 	if back, err := io.ReadAll(r); err != nil || !bytes.Equal(back, plain) {
-		return fmt.Errorf("%s: decoded %d bytes of %d: %w", at, len(back), len(plain), err)
+		return fmt.Errorf("%s: decoded %d of %d bytes: %w", at, len(back), len(plain), err)
 	}
 	goal, reach, good := "", "", false
 	if path == "llm-sitemap.json" || path == "llm-pages.json" {

@@ -52,7 +52,7 @@ func (b *bench) limits(ctx context.Context, networks int) error {
 	}
 	grown := most - before
 	b.add(row{
-		what:  fmt.Sprintf("peak memory over the idle server (%.0f MB) with a request from each of %d networks, limits of clients and of bots", before, networks),
+		what:  fmt.Sprintf("peak memory above that of the idle server (%.0f MB) with a request from each of %d networks, limits of clients and of bots", before, networks),
 		limit: "100 MB", ours: fmt.Sprintf("%.0f MB", grown), ratio: fmt.Sprintf("%.2f", grown/100), reach: "at most 1",
 		good: grown <= 100 && refused == 0,
 	})

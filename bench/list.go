@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// lists measures serving the lists of a site of n pages: the server's peak memory over
+// lists measures serving the lists of a site of n pages: the server's peak memory above
 // its idle memory, and the time to the first byte of a body.
 func (b *bench) lists(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
@@ -137,7 +137,7 @@ func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 	over := peak - idle
 	what := fmt.Sprintf("%s of %d pages (%.0f MB), %d clients at once, in each coding", path, n, float64(size)/1e6, clients)
 	b.add(row{
-		what: what + ": peak memory over the idle server (" + fmt.Sprintf("%.0f MB)", idle), limit: "64 MB",
+		what: what + ": peak memory above that of the idle server (" + fmt.Sprintf("%.0f MB)", idle), limit: "64 MB",
 		ours: fmt.Sprintf("%.0f MB", over), ratio: fmt.Sprintf("%.2f", over/64), reach: "at most 1", good: over <= 64,
 	})
 	slices.Sort(first)

@@ -66,7 +66,7 @@ func (b *bench) scpMemory(ctx context.Context, words string, sizes []int) error 
 			limit := 64 + 3*float64(wrote.Largest)/(1<<20)
 			over := side.peak.Most - side.peak.Idle
 			b.add(row{
-				what: fmt.Sprintf("peak memory of %s %d pages, the largest of %.1f kB, over the idle process (%.0f MB)",
+				what: fmt.Sprintf("peak memory of %s %d pages, the largest of %.1f kB, above that of the idle process (%.0f MB)",
 					side.what, t.Pages, float64(wrote.Largest)/1e3, side.peak.Idle),
 				limit: fmt.Sprintf("%.0f MB", limit), ours: fmt.Sprintf("%.0f MB", over),
 				ratio: fmt.Sprintf("%.2f", over/limit), reach: "at most 1", good: over <= limit,

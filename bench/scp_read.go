@@ -105,7 +105,7 @@ func readAll(ctx context.Context, r io.ReaderAt, size int64, pages int) error {
 		n++
 	}
 	if n != pages {
-		return fmt.Errorf("%w: %d of %d", errPages, n, pages)
+		return fmt.Errorf("%w: %d of %d pages", errPages, n, pages)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (l *prober) estimatePages(ctx context.Context) pageEstimate {
 	}
 	switch {
 	case c.cut && c.open:
-		s.basis = "the beginning of its sitemap: there are more"
+		s.basis = "the first part of its sitemap (which lists more pages)"
 	case c.cut || float64(c.read) < t.lists:
 		s.basis = fmt.Sprintf("parts of its %s", sitemapsText(t.lists))
 	default:

@@ -211,7 +211,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	line, conf := new(commands), config.New(p.lookup)
 	k, err := kong.New(line,
 		kong.Name("millrace"),
-		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all also shows rarely used flags. The key policy sets the permitted uses of the content."),
+		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: for example, MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all also shows rarely used flags. The policy key of millrace.yaml sets the permitted uses of the content."),
 		kong.Writers(p.stdout.Own(), p.stderr.Own()),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),

@@ -108,7 +108,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 			return err
 		}
 		if stats.Webhooks > 0 {
-			return usageError(fmt.Sprintf("--webhook-secret-file: no secret to sign the messages of webhooks (%s with a webhook); %s", humanize.Quantity(int64(stats.Webhooks), "site"), secretAdvice))
+			return usageError(fmt.Sprintf("--webhook-secret-file: no secret to sign webhook messages (%s with a webhook); %s", humanize.Quantity(int64(stats.Webhooks), "site"), secretAdvice))
 		}
 	}
 	o := &agent.WatchOptions{

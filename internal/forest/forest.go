@@ -78,7 +78,7 @@ func Parse(table string, features int) (*Forest, error) {
 		n := int(b[0])
 		b = b[1:]
 		if n == 0 || n > 127 || len(b) < 5*n+2*(n+1) {
-			return nil, fmt.Errorf("%w: a tree of %d splits in %d bytes", errTable, n, len(b))
+			return nil, fmt.Errorf("%w: a tree with %d splits and %d bytes left", errTable, n, len(b))
 		}
 		first, leaf := int32(len(f.splits)), int32(len(f.leaves))
 		f.roots = append(f.roots, first)
@@ -92,11 +92,11 @@ func Parse(table string, features int) (*Forest, error) {
 				case c&0x80 == 0 && c > int32(i) && c < int32(n):
 					*side = first + c
 				default:
-					return nil, fmt.Errorf("%w: child %d of split %d of %d", errTable, c, i, n)
+					return nil, fmt.Errorf("%w: split %d refers to child %d, but the tree has %d splits", errTable, i, c, n)
 				}
 			}
 			if int(s.feature) >= features {
-				return nil, fmt.Errorf("%w: feature %d of %d", errTable, s.feature, features)
+				return nil, fmt.Errorf("%w: split %d tests feature %d, but samples have %d features", errTable, i, s.feature, features)
 			}
 			f.splits, b = append(f.splits, s), b[5:]
 		}

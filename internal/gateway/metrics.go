@@ -216,7 +216,7 @@ func (g *Gateway) writeState(x *exposition) {
 		}
 	}
 	if o.Dropped != nil {
-		x.metric("millrace_events_dropped_total", "counter", "Events of bots that were dropped because they could not be recorded.")
+		x.metric("millrace_events_dropped_total", "counter", "Bot events that were dropped because they could not be recorded.")
 		x.sample("millrace_events_dropped_total", "", float64(o.Dropped()))
 	}
 	if o.Behind != nil {

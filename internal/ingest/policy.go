@@ -46,7 +46,7 @@ func DatedPolicy(ctx context.Context, st store.State, site string, p *millrace.P
 			}
 			if p != nil && !p.Updated.IsZero() {
 				if !p.Updated.After(was) {
-					log.Warn("policy changed, but its updated time did not; change or remove the key updated",
+					log.Warn("policy changed, but its updated time is not later; set a later time for updated in the policy, or remove updated",
 						"date", p.Updated.Format(time.RFC3339), "previous", was.Format(time.RFC3339))
 				}
 				r.Updated = p.Updated

@@ -62,7 +62,7 @@ func (s *Server) addRead() {
 		{name: "site", most: maxName, about: "Optional: the name of the site, from list_sites."},
 		{name: "cursor", most: 1000, about: "The cursor of the previous part. Omit it for the first part."},
 		{name: "max_characters", integer: true, least: minPart, most: maxPart, usual: usualPart, about: "Maximum number of characters of Markdown in this part."},
-		{name: "max_tokens", integer: true, least: minTokens, most: maxTokens, about: "The same limit in tokens of four bytes each. The smaller limit applies."},
+		{name: "max_tokens", integer: true, least: minTokens, most: maxTokens, about: "Maximum number of tokens of Markdown in this part, at four bytes per token. If max_characters is also set, the smaller limit applies."},
 	}, s.read)
 }
 

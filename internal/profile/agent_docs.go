@@ -225,7 +225,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return true
 		})),
-		rule(afdocs, "llms-txt-coverage", "llms.txt lists at least 95 of 100 pages of the sitemap.", "Add the missing pages to llms.txt, or link to further .txt files that list them."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "llms-txt-coverage", "llms.txt lists at least 95 % of the pages in the sitemap.", "Add the missing pages to llms.txt, or link to further .txt files that list them."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
 			if s.llms == nil || len(s.listed) == 0 {
 				return check.ErrNotApplicable
 			}

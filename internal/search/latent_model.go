@@ -107,7 +107,7 @@ func (m *Model) UnmarshalBinary(data []byte) error {
 	}
 	width, terms := int(binary.LittleEndian.Uint16(data[1:])), int64(binary.LittleEndian.Uint32(data[3:]))
 	if width == 0 || terms == 0 || terms > math.MaxUint16 {
-		return broken("invalid size: %d terms of %d dimensions", terms, width)
+		return broken("invalid size: %d terms, %d dimensions", terms, width)
 	}
 	n := int(terms)
 	if want := modelHead + n*(termSize+width); len(data) != want {

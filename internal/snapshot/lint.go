@@ -372,7 +372,7 @@ func (l *linter) root() *html.Node {
 // [millrace.ErrTooLarge].
 func LintJSON(data []byte) ([]Finding, error) {
 	if len(data) > MaxJSON {
-		return nil, fmt.Errorf("lint: %w: a snapshot of %d bytes, the limit is %d", millrace.ErrTooLarge, len(data), MaxJSON)
+		return nil, fmt.Errorf("lint: %w: the snapshot has %d bytes, limit %d", millrace.ErrTooLarge, len(data), MaxJSON)
 	}
 	var list []Finding
 	for _, f := range Validate(data) {

@@ -66,31 +66,31 @@ map_hash_max_size %d;
 		head  string
 		value func(l *line) (key, value string)
 	}{
-		{"# Which location serves a document.\nmap $uri $millrace_kind", func(l *line) (string, string) {
+		{"# The location that serves each document.\nmap $uri $millrace_kind", func(l *line) (string, string) {
 			if l.Set == 0 {
 				return "", ""
 			}
 			return b.uri(l.Path), fmt.Sprint("d", l.Set)
 		}},
-		{"# Its file, if the file has another name.\nmap $uri $millrace_renamed", func(l *line) (string, string) {
+		{"# The file of each document whose file has a different name.\nmap $uri $millrace_renamed", func(l *line) (string, string) {
 			if at := b.uri(l.Path); l.Set > 0 && at != b.uri("/"+escaped(l.Name)) {
 				return at, b.uri("/" + escaped(l.Name))
 			}
 			return "", ""
 		}},
-		{"# Its validator, and the date of the file with that validator.\nmap $millrace_doc $millrace_entry", func(l *line) (string, string) {
+		{"# The validator of each document, and the modification date of the file that it belongs to.\nmap $millrace_doc $millrace_entry", func(l *line) (string, string) {
 			if l.Set == 0 || l.Tag == "" {
 				return "", ""
 			}
 			return b.uri(l.Path), l.Tag + " " + l.Date
 		}},
-		{"# Its links.\nmap $millrace_doc $millrace_doclink", func(l *line) (string, string) {
+		{"# The links of each document.\nmap $millrace_doc $millrace_doclink", func(l *line) (string, string) {
 			if l.Set == 0 {
 				return "", ""
 			}
 			return b.uri(l.Path), l.Link
 		}},
-		{"# The links of the site's own pages.\nmap $uri $millrace_link", func(l *line) (string, string) {
+		{"# The links of each page of the site.\nmap $uri $millrace_link", func(l *line) (string, string) {
 			if l.Set > 0 {
 				return "", ""
 			}
@@ -121,19 +121,20 @@ map_hash_max_size %d;
 	"" $millrace_path;
 }
 
-# The date of a 304, which nginx sends without one; that of a 200 is the file's.
+# The Last-Modified date of a document. nginx sends none with a 304, and that of the
+# file with a 200.
 map "$status $millrace_entry" $millrace_modified {
 	default $sent_http_last_modified;
 	"~^304 \S+ (.+)$" $1;
 }
 
-# The validator of a 200 of that date, and of a 304.
+# The ETag of a document, for a 304, and for a 200 if its file has the date of the build.
 map "$millrace_entry $sent_http_last_modified" $millrace_etag {
 	"~^(\S+) (.+) \2$" $1;
 	"~^(\S+) .+ $" $1;
 }
 
-# Whether a client holds the document.
+# Whether the client has the current version of a document.
 map "$millrace_entry $http_if_none_match" $millrace_same {
 	"~^(\"[^\"]+\") [^\"]+GMT .*\1" 1;
 	"~^\"[^\"]+\" [^\"]+GMT \s*\*\s*$" 1;
@@ -160,10 +161,10 @@ if ($millrace_kind) {
 	rewrite ^ /.millrace/$millrace_kind$millrace_file break;
 }
 
-# The links of the pages; a location with an add_header of its own needs it too.
+# The links of the pages. A location with its own add_header also needs this line.
 add_header Link $millrace_link;
 
-# The record of the build, and this file.
+# This folder contains the record of the build and this file. Clients get neither.
 location ^~ /.millrace/ {
 	internal;
 	return 404;

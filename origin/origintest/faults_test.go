@@ -117,7 +117,7 @@ var faults = []fault{
 		}
 		return r.changes(ctx, since)
 	}},
-	{name: "a cursor of the clock", finds: "an unchanged site writes nothing", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "a cursor of the clock", finds: "mirroring an unchanged site writes nothing", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		return mapped(r.changes(ctx, since), func(c *millrace.Change, _ *error) bool {
 			if c.Checkpoint != nil {
 				c.Checkpoint.Cursor = millrace.Cursor(fmt.Sprint(time.Now().UnixNano()))
@@ -125,7 +125,7 @@ var faults = []fault{
 			return true
 		})
 	}},
-	{name: "versions of the process", finds: "an unchanged site writes nothing", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	{name: "versions of the process", finds: "mirroring an unchanged site writes nothing", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		p, err := r.page(ctx, have)
 		if p != nil {
 			p.Version = fmt.Sprintf("%p", r)

@@ -112,7 +112,7 @@ func cases() []testCase {
 		{"pages can be fetched concurrently", pagesAtOnce},
 		{"a cursor resumes", cursorResumes},
 		{"an invalid cursor loses no page", cursorGarbled},
-		{"an unchanged site writes nothing", unchanged},
+		{"mirroring an unchanged site writes nothing", unchanged},
 		{"changes are mirrored", followed},
 		{"the loss of all pages needs confirmation", lostAll},
 		{"entries that are not pages are reported", unreadable},

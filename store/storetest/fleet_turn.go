@@ -177,7 +177,7 @@ func fleetTurnCases() []testCase {
 			})
 			all.Wait()
 		}},
-		{"Lease says when to ask again", func(t *testing.T, f *fixture) {
+		{"Lease returns when to ask again", func(t *testing.T, f *fixture) {
 			next := func(sites ...string) time.Duration {
 				t.Helper()
 				turns, next, err := f.store.Fleet().Lease(t.Context(), "one", 5, time.Minute, sites)

@@ -173,7 +173,7 @@ func (g *generations) openConfig(what string, config int) {
 	case p != nil && continued(p):
 		g.Errorf("%s%s is opened again after %s continued it", what, p.Name(), last.Name())
 	case p != nil && p.config != config:
-		g.Errorf("%sconfiguration %d opens the generation of %d", what, config, p.config)
+		g.Errorf("%sconfiguration %d opens the generation of configuration %d", what, config, p.config)
 	}
 	if p == nil {
 		g.born++

@@ -108,7 +108,7 @@ func publicationCases() []testCase {
 			list, _ := f.changes(f.refresh(one), f.cursor(first))
 			want(f, "changes of the first", list, set("~/a", "+/c", "-/private/b", "+/d"))
 		}},
-		{"cursors of a site and of its publications are not exchangeable", func(t *testing.T, f *fixture) {
+		{"cursors of a site and of its publications are not interchangeable", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			other := f.publication(store.Config{Base: localBase})
 			views := []millrace.View{f.siteHead(), f.head(), f.refresh(other)}

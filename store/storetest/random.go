@@ -238,7 +238,7 @@ func (m *model) compareWeights(f *fixture, what string) {
 	want(f, what+": HTML sizes", f.htmlSizes(randomURLs...), sizes)
 	mean, n, err := f.site.MeanHTMLSize(f.Context())
 	if n != pages || mean.Bytes != sum/max(pages, 1) || err != nil {
-		f.Errorf("%s: the mean HTML size of %d pages is %d, want %d of %d (%v)", what, n, mean.Bytes, sum/max(pages, 1), pages, err)
+		f.Errorf("%s: the mean HTML size is %d for %d pages, want %d for %d pages (%v)", what, mean.Bytes, n, sum/max(pages, 1), pages, err)
 	}
 }
 

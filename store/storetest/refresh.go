@@ -146,7 +146,7 @@ func refreshCases() []testCase {
 				last := 0
 				_, err := f.pub.Refresh(t.Context(), store.Lease{}, 0, func(done, total int) {
 					if steps++; done < last || done > total {
-						t.Errorf("%d of %d after %d", done, total, last)
+						t.Errorf("progress: %d of %d pages, previously %d", done, total, last)
 					}
 					last, all = done, total
 				})

@@ -222,7 +222,7 @@ func viewCases() []testCase {
 			f.puts("/")
 			want(f, "a home page of its own", f.head().Site().Home, "/")
 		}},
-		{"a home page that redirects may have its path as its name", func(t *testing.T, f *fixture) {
+		{"the alias of a home page that redirects may be named by its path", func(t *testing.T, f *fixture) {
 			f.puts("/en/")
 			f.apply(alias("/", &millrace.Page{URL: "/en/", Version: "r1"}))
 			want(f, "home", f.head().Site().Home, "/en/")

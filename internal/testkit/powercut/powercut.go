@@ -214,7 +214,7 @@ func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log st
 		}
 		data := torn(old, full, rng)
 		if !bytes.Equal(data, full) {
-			fmt.Fprintf(&text, "%s: %d bytes of %d\n", name, len(data), len(full))
+			fmt.Fprintf(&text, "%s: %d of %d bytes\n", name, len(data), len(full))
 		}
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
