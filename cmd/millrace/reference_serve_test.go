@@ -122,9 +122,9 @@ func TestReferenceEndpoints(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Endpoints
 
-` + "`millrace serve`" + ` answers these paths under the base URL. PAGE is the path of a page of the site, which ends in ` + "`/`" + ` here. A HEAD is
-answered wherever a GET is. If two pages have the same name, or a page has a query, the path of its document has one more
-segment that starts with ` + "`~`" + `. Errors have a body in JSON with a code; see [errors.md](errors.md).
+` + "`millrace serve`" + ` responds to requests for these paths under the base URL. PAGE is the path of a page of the site, which ends in ` + "`/`" + `
+here. Every path that accepts GET also accepts HEAD. If two pages have the same name, or a page has a query, the path of its
+document has one more segment that starts with ` + "`~`" + `. Errors have a body in JSON with a code; see [errors.md](errors.md).
 `)
 	heading := ""
 	for _, a := range answers {
