@@ -17,13 +17,13 @@ type ErrorRenderer interface {
 	RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, ok bool)
 }
 
-// Handler is an optional interface of a [Publisher] that answers requests for something other
+// Handler is an optional interface of a [Publisher] that handles requests for something other
 // than a document, such as a stream of events.
 type Handler interface {
 	// Scope returns the scope that a request needs. ok is false if Serve does not handle the
 	// request. The path of r is relative to the endpoint base.
 	Scope(r *http.Request) (s Scope, ok bool)
-	// Serve answers a request that has the scope. If Serve returns an error, it has sent nothing.
+	// Serve handles a request that has the scope. If Serve returns an error, it has sent nothing.
 	// For OPTIONS and for methods that are not allowed, it sets the Allow field and returns an
 	// error. If the scope is revoked during the request, the context of the request ends with the
 	// cause ErrForbidden.

@@ -144,7 +144,7 @@ type Tagger struct {
 }
 
 // Publisher renders the documents of one protocol. It has no side effects. The edition serves,
-// builds and caches the documents, and answers conditional requests.
+// builds and caches the documents, and handles conditional requests.
 type Publisher interface {
 	// Find returns the document that a request names, without rendering it. The path of r is
 	// relative to the endpoint base. If the protocol has no such document, Find returns

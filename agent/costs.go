@@ -124,7 +124,7 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 		s := m.client.Stats()
 		total.HTML, total.HTMLReceived, total.HTMLBytes = s.HTML, s.HTMLReceived, s.HTMLBytes
 	}
-	if total.Received > 0 { // otherwise no server has answered
+	if total.Received > 0 { // otherwise no server has responded
 		m.save(ctx, total)
 	}
 	all, err := m.costs.Of(ctx, m.site)

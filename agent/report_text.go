@@ -129,7 +129,7 @@ func signedText(r *Report) string {
 	if r.Signed == nil {
 		return ""
 	}
-	text := fmt.Sprintf("  %s with a valid signature of the site", humanize.Quantity(r.Signed.Verified, "answer"))
+	text := fmt.Sprintf("  %s with a valid signature of the site", humanize.Quantity(r.Signed.Verified, "response"))
 	if n := r.Signed.Invalid; n > 0 {
 		text += fmt.Sprintf("; %d rejected for an invalid signature", n)
 	}

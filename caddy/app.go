@@ -22,7 +22,7 @@ type App struct {
 	started  sync.Once
 }
 
-// release allows the handlers to answer requests.
+// release allows the handlers to respond to requests.
 func (a *App) release() {
 	for _, h := range a.handlers {
 		close(h.started)

@@ -24,7 +24,7 @@ import (
 
 func init() { caddy.RegisterModule(new(Handler)) }
 
-// Handler publishes a site in every protocol of millrace. It answers requests for machine
+// Handler publishes a site in every protocol of millrace. It responds to requests for machine
 // documents, and for pages in Markdown. The next handlers serve the pages, and this handler
 // inserts links to the documents into the pages.
 type Handler struct {
@@ -178,7 +178,7 @@ type call struct {
 	next   caddyhttp.Handler
 	w      http.ResponseWriter
 	r      *http.Request // the request for the next handlers
-	passed bool          // the next handlers answer the request
+	passed bool          // the next handlers handle the request
 	err    error         // error of the next handlers
 }
 
@@ -252,7 +252,7 @@ func (c *call) contains(outer http.ResponseWriter) bool {
 	return true
 }
 
-// pass lets the next handlers answer a request of a client. Requests of millrace itself go through
+// pass lets the next handlers handle a request of a client. Requests of millrace itself go through
 // all routes of the site.
 func (s *site) pass(w http.ResponseWriter, r *http.Request) {
 	c, _ := r.Context().Value(callKey{}).(*call)

@@ -190,7 +190,7 @@ func clients(t *testing.T, base string, paths ...string) (answered func(n int64)
 	}
 }
 
-// Requests get their answers during reloads with the same, another and an invalid configuration.
+// Requests get their responses during reloads with the same, another and an invalid configuration.
 func TestReloads(t *testing.T) {
 	dir, base := folder(t, mill()), "http://localhost:"+testkit.FreePort(t)
 	site := func(options string) string {

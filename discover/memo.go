@@ -95,7 +95,7 @@ func (m *memo) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &resp, nil
 }
 
-// find returns the cached answer to a request. If none can be used, find sends the request.
+// find returns the cached result of a request. If none can be used, find sends the request.
 func (m *memo) find(req *http.Request) *answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,7 +151,7 @@ func varies(a *answer, req *http.Request) bool {
 	return false
 }
 
-// send sends a request on behalf of all callers that wait for the answer. again is true in the
+// send sends a request on behalf of all callers that wait for the result. again is true in the
 // second attempt.
 func (m *memo) send(req *http.Request, a *answer, again bool) {
 	defer close(a.done)

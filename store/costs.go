@@ -38,7 +38,7 @@ type Traffic struct {
 
 	Requests    int64 // requests sent, including redirects and retries
 	Conditional int64 // conditional requests
-	NotModified int64 // conditional requests answered with 304
+	NotModified int64 // conditional requests whose response was a 304
 	Received    int64 // bytes of header fields and coded bodies
 
 	// HTML, HTMLReceived and HTMLBytes count the HTML that was fetched instead of machine

@@ -161,7 +161,7 @@ func parsedValue(conf *config.Config, command *kong.Node, f *kong.Flag) (config.
 }
 
 // onCommandLine reports whether a flag can be set only on the command line. This includes --listen
-// of `millrace mcp`, because the key listen is the address of serve.
+// of `millrace mcp`, because the listen key is the address of serve.
 func onCommandLine(command *kong.Node, f *kong.Flag) bool {
 	return f.Tag.Has("answer") || f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
 }

@@ -87,7 +87,7 @@ func TestDashboardOwnRequests(t *testing.T) {
 		t.Fatal("the password is rejected")
 	}
 	get(t, s.url+"llm-pages.json", "User-Agent", "millrace/1.0 (+https://example.com/bot)")
-	o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}}) // a slow machine answers while the check runs
+	o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}}) // a slow machine responds while the check runs
 	eventually(t, "the check at the public address has ended", func() bool { _, text := o.page("protocols"); return strings.Contains(text, `data-check="public"`) })
 	get(t, s.url+"llm-pages.json", "User-Agent", "GPTBot/1.2")
 	eventually(t, "the dashboard shows the machine", func() bool { _, text := o.page(""); return strings.Contains(text, ">GPTBot</a>") })

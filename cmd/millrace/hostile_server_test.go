@@ -25,7 +25,7 @@ import (
 )
 
 // internet is a network in memory: names and their servers. Time is fake, so a host
-// that never answers does not slow down a test.
+// that never responds does not slow down a test.
 type internet struct {
 	mu    sync.Mutex
 	hosts map[string]*place // by name and port
@@ -199,7 +199,7 @@ func onward(to string) http.Handler {
 	}
 }
 
-// turning is a server that answers some requests correctly and all later ones wrongly.
+// turning is a server that responds correctly to some requests and wrongly to all later ones.
 type turning struct {
 	good, bad http.Handler
 	left      atomic.Int64

@@ -137,7 +137,7 @@ func TestUpNothing(t *testing.T) {
 	}
 }
 
-// up reads a WordPress whose REST API answers 403 by a crawl, and one with 10,000 categories by
+// up reads a WordPress whose REST API returns 403 by a crawl, and one with 10,000 categories by
 // the API.
 func TestUpWordPress(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestUpWordPress(t *testing.T) {
 }
 
 // fakeWordPress is a WordPress with one post and 10,000 categories. With forbidden, its API
-// answers 403.
+// returns 403.
 func fakeWordPress(t *testing.T, forbidden bool) *httptest.Server {
 	t.Helper()
 	var categories strings.Builder

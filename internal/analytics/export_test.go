@@ -369,7 +369,7 @@ func TestExportDropsFailingEvent(t *testing.T) {
 	})
 }
 
-// A webhook that answers 410 gets no more requests.
+// A webhook that responds with 410 gets no more requests.
 func TestExportGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n, log := new(memory), new(network), new(bytes.Buffer)

@@ -39,8 +39,8 @@ type Saved struct {
 	Measured int64 `json:"measured"` // responses for pages whose HTML was measured
 	Carried  int64 `json:"carried"`  // pages in collections, each counted once a day
 
-	Answered        int64    `json:"answered"`                    // requests that were answered with content or a 304
-	NotModified     int64    `json:"not_modified"`                // requests that a 304 answered
+	Answered        int64    `json:"answered"`                    // requests whose response was content or a 304
+	NotModified     int64    `json:"not_modified"`                // requests whose response was a 304
 	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // not_modified divided by answered; absent if answered is 0
 
 	Bytes  savings.Figure `json:"bytes"`       // bytes of bodies, as sent

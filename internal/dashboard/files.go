@@ -28,7 +28,7 @@ type file struct {
 }
 
 // readFiles reads the files in the folder static. It returns them by name without the extension.
-// URLs contain this name, because the site's own server may answer requests for extensions such as
+// URLs contain this name, because the site's own server may handle requests for extensions such as
 // .css itself.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")

@@ -5,7 +5,7 @@
 // package implements HTTP for all protocols: content codings and their validators, conditional
 // requests, HEAD, ranges, digests and CORS.
 //
-//   - [Respond] answers a request for a document.
+//   - [Respond] responds to a request for a document.
 //   - [Server] builds and serves editions. In the background, it builds the documents whose size
 //     grows with the site, as trees of chunks or as artifacts. After an edit, it writes only a few
 //     chunks. One compare-and-swap in the store then publishes the edition. The server renders each

@@ -16,7 +16,7 @@ import (
 // document's validator.
 var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavailable)
 
-// Page answers a GET or HEAD for a page of the site itself, like [Server.Answer] and from the same
+// Page responds to a GET or HEAD for a page of the site itself, like [Server.Answer] and from the same
 // cache. name and variant identify the page, and state identifies its content. Page calls document
 // if the cache does not have the page in this state, or if state is empty.
 func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {

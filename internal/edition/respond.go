@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Respond answers a request for a document (RFC 9110). It supports GET, HEAD, OPTIONS, codings,
+// Respond responds to a request for a document (RFC 9110). It supports GET, HEAD, OPTIONS, codings,
 // conditions, single ranges, digests and CORS. For a 304, or for a HEAD unless d.DigestETag is set,
 // it never calls d.Write. If it returns an error, such as for another method, it has written
 // nothing, unless the error wraps [ErrBroken]. [Server.Serve] does the same, with a cache.
@@ -73,7 +73,7 @@ func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (
 // reads reports whether the method is GET or HEAD.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// respond answers a request. whole reports that it sent the whole document.
+// respond responds to a request. whole reports that it sent the whole document.
 func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, q *access.Request) (whole bool, err error) {
 	if done, err := Method(w, r, allow, !e.private); done || err != nil {
 		return false, err

@@ -21,7 +21,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 // contain a long query. nginx refuses responses with more than 4 KiB of fields.
 const maxLink = 1024
 
-// Answer answers a request for a document of the current edition. The path of r is relative to the
+// Answer responds to a request for a document of the current edition. The path of r is relative to the
 // endpoint base. Answer returns false and writes nothing if the document does not exist. It ignores
 // a query that no protocol defines, as static hosts do. In that case, the Link field contains the
 // document's own URL. If Answer returns an error, it has written nothing, unless the error wraps
@@ -72,7 +72,7 @@ func (s *Server) Has(r *http.Request, q *access.Request) bool {
 	return e != nil || err != nil || gone
 }
 
-// Discovery answers a request for a discovery document, even before the first edition. It returns
+// Discovery responds to a request for a discovery document, even before the first edition. It returns
 // false and writes nothing for other documents.
 func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := s.current.Load()

@@ -13,16 +13,16 @@ import (
 )
 
 // PagePath is a path below the endpoint base. For each request, a web server alongside requests this
-// path to find out whether millrace or the site answers. It sends the header of the original
+// path to find out whether millrace or the site handles it. It sends the header of the original
 // request, and
 //
 //	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the original request
 //
 // The response is one of
 //
-//	403 with Millrace-Answer   millrace answers the request: a document, Markdown by
-//	                           negotiation, or a refusal; pass it on
-//	204                        the site answers the request; add the fields of this response to
+//	403 with Millrace-Answer   millrace handles the request, with a document, Markdown by
+//	                           negotiation, or a refusal; pass the request on to millrace
+//	204                        the site handles the request; add the fields of this response to
 //	                           the page, and Millrace-Elements before the end of its head
 //
 // With the query "caddy", 404 replaces 204, because Caddy's forward_auth hides the header of a 204.

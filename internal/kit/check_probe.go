@@ -24,7 +24,7 @@ type Probe struct {
 
 // Condition checks one requirement on conditional requests. It reports whether the requirement
 // applies to the document. [BothConditions], [TagForms], [Precedence] and [NotModifiedFields] apply
-// only to documents that answer 304 to their tag, so that one fault causes one finding.
+// only to documents with a 304 for their tag, so that one fault causes one finding.
 type Condition = func(ctx context.Context, p *Probe, fail check.Fail) (bool, error)
 
 // Probes returns a check that tests a condition on documents.

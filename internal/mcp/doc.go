@@ -14,11 +14,11 @@
 //
 // It also has resources: a list of the sites, and every page by its URL.
 //
-// Page content is untrusted. Every answer names its source and the site's terms of use. The server
+// Page content is untrusted. Every result names its source and the site's terms of use. The server
 // puts the content between two marker lines, which no page can contain. It also removes invisible
 // characters that models or terminals might obey.
 //
-// The server limits the size of requests, the length of answers, the number of concurrent
+// The server limits the size of requests, the length of results, the number of concurrent
 // calls and the time of each call. A [Server] stores no state of HTTP clients between
 // requests, so it has no sessions.
 package mcp

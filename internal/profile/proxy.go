@@ -99,7 +99,7 @@ func Proxy() check.Suite {
 			}
 			return true
 		})),
-		rule("rfc9110-9.3.2", "head", should, "A HEAD has the status and the fields of a GET.", "nginx: proxy_cache_convert_head off;, and no location that answers HEAD by itself. "+
+		rule("rfc9110-9.3.2", "head", should, "A HEAD has the status and the fields of a GET.", "nginx: proxy_cache_convert_head off;, and no location that handles HEAD by itself. "+
 			"Caddy: no method matcher that excludes HEAD. Cloudflare: no firewall rule against HEAD.", onDocuments(func(d *passed, fail func(got, want string)) bool {
 			if d.head == nil {
 				return false

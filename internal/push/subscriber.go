@@ -55,7 +55,7 @@ type Subscriber struct {
 type subscription struct {
 	topic, secret string
 	hint          func()
-	answers       chan answer // the last answer of the hub
+	answers       chan answer // the last response of the hub
 }
 
 // answer is the response of a hub to a subscription.
@@ -222,7 +222,7 @@ func (s *Subscriber) ask(ctx context.Context, hub *http.Client, current *Subscri
 	}
 }
 
-// confirmed returns the answer of a hub that confirms a subscription. seconds is the hub's lease. It
+// confirmed returns the response of a hub that confirms a subscription. seconds is the hub's lease. It
 // is limited to minLease and maxLease, and leaseAsked if invalid.
 func confirmed(seconds string) answer {
 	n, err := strconv.ParseInt(seconds, 10, 64)
@@ -233,7 +233,7 @@ func confirmed(seconds string) answer {
 	return answer{until: time.Now().Add(length)}
 }
 
-// answer replaces the pending answer of a hub.
+// answer replaces the pending response of a hub.
 func (s *Subscriber) answer(sub *subscription, a answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -64,7 +64,7 @@ type Machine struct {
 type Traffic struct {
 	Requests           int64   `json:"requests"`             // number of requests
 	Pages              int64   `json:"pages"`                // requests for pages that were sent with status 200
-	NotModified        int64   `json:"not_modified"`         // requests that a 304 answered
+	NotModified        int64   `json:"not_modified"`         // requests whose response was a 304
 	Unchanged          int64   `json:"unchanged"`            // responses that were probably unchanged, because the same bot got the same status and size from the same URL before
 	Sent               int64   `json:"sent"`                 // GET requests with status 200 and a body, including those that "unchanged" counts
 	Bytes              int64   `json:"bytes"`                // bytes of bodies, as sent

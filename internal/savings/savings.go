@@ -75,7 +75,7 @@ type Saved struct {
 	Skipped    int64 `json:"skipped"`    // pages that were not requested, because a list showed that they had not changed
 
 	Conditional int64 `json:"conditional"`  // conditional requests
-	NotModified int64 `json:"not_modified"` // requests that a 304 answered
+	NotModified int64 `json:"not_modified"` // requests whose response was a 304
 
 	SkipRate        *float64 `json:"skip_rate,omitempty"`         // share of skipped pages; absent if there are no pages
 	NotModifiedRate *float64 `json:"not_modified_rate,omitempty"` // not_modified divided by conditional; absent if conditional is 0

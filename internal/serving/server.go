@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// Server answers requests with one service at a time, and can replace it without an
+// Server handles requests with one service at a time, and can replace it without an
 // interruption.
 type Server struct {
 	*gateway.Server
@@ -22,13 +22,13 @@ type Server struct {
 	group  sync.WaitGroup // goroutines that wait for a service to begin or to become idle
 
 	mu     sync.Mutex
-	now    *Service           // service that answers requests
+	now    *Service           // service that handles requests
 	next   *Service           // service that is starting and will replace now, or nil
 	cancel context.CancelFunc // ends the wait for next
 }
 
-// NewServer starts a service, and returns a server that answers with it. Its tasks end
-// with ctx.
+// NewServer starts a service, and returns a server that handles requests with it. Its
+// tasks end with ctx.
 func NewServer(ctx context.Context, first *Service, o *gateway.ServerOptions) *Server {
 	s := &Server{Server: gateway.NewServer(first.Gateway, o), log: first.log, closed: make(chan struct{}), now: first}
 	s.ctx, s.stop = context.WithCancel(ctx)
@@ -37,7 +37,7 @@ func NewServer(ctx context.Context, first *Service, o *gateway.ServerOptions) *S
 	return s
 }
 
-// Now returns the service that answers requests.
+// Now returns the service that handles requests.
 func (s *Server) Now() *Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()

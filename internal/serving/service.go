@@ -1,5 +1,5 @@
 // Package serving publishes a site with one configuration. It keeps the site in sync with
-// its source, builds editions, updates the search index, and answers requests.
+// its source, builds editions, updates the search index, and handles requests.
 package serving
 
 import (
@@ -50,7 +50,7 @@ type Options struct {
 	Push *push.Pusher
 }
 
-// Service publishes a site. A [Server] starts its tasks and answers requests with it.
+// Service publishes a site. A [Server] starts its tasks and handles requests with it.
 type Service struct {
 	Server    *edition.Server
 	Gateway   *gateway.Gateway
@@ -204,7 +204,7 @@ func (s *Service) fail(err error) {
 // Failed returns a channel that receives the first error of a task.
 func (s *Service) Failed() <-chan error { return s.failed }
 
-// pause ends the tasks, which read and publish. The service still answers requests, and
+// pause ends the tasks, which read and publish. The service still handles requests, and
 // can be started again.
 func (s *Service) pause() {
 	s.rest()
@@ -226,7 +226,7 @@ func (s *Service) runBackground(ctx context.Context) {
 }
 
 // Close ends the tasks, stores recorded events, and calls the functions of OnClose. The
-// service must not answer requests afterwards.
+// service must not handle requests afterwards.
 func (s *Service) Close() error {
 	s.pause()
 	s.leave()

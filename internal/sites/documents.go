@@ -157,8 +157,8 @@ func (d *Documents) own(r *http.Request, path string, most int) *subrequest.Resp
 	return subrequest.File(d.o.Origin, r, http.MethodGet, path, most)
 }
 
-// small sends a document that was composed for the request. It also answers OPTIONS, and returns an
-// error for methods other than GET and HEAD.
+// small sends a document that was composed for the request. It also responds to OPTIONS, and returns
+// an error for other methods than GET and HEAD.
 func (w *response) small(r *http.Request, contentType, maxAge string, body []byte) (bool, error) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

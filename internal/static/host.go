@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Host is an [http.RoundTripper] that simulates the static host of a build. It answers only
-// requests to that host.
+// Host is an [http.RoundTripper] that simulates the static host of a build. It responds only to
+// requests for that host.
 type Host struct {
 	Name  string // name of the host, such as "netlify"
 	Title string // name for people, such as "Netlify"
@@ -36,7 +36,7 @@ func (b *Build) Host() *Host {
 }
 
 // OpenHost returns a host for the folder of a finished build. It sends every field of the
-// documents, whatever host the folder was built for. It answers requests to all hosts, because
+// documents, whatever host the folder was built for. It responds to requests for all hosts, because
 // collections may belong to another host. It returns [millrace.ErrInvalid] for other folders. Call
 // Close when done.
 func OpenHost(dir string) (*Host, error) {
@@ -159,7 +159,7 @@ func (w *reply) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// ServeHTTP answers a request regardless of its host.
+// ServeHTTP responds to a request regardless of its host.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b := h.build
 	p, ok := strings.CutPrefix(r.URL.EscapedPath(), b.prefix)

@@ -102,7 +102,7 @@ func TestMassLossEnds(t *testing.T) {
 }
 
 // A page that was missing during a run is found by the next run, even if the page that links
-// to it answers 304. If it is still missing, the next run fetches it once, and the following
+// to it gets a 304. If it is still missing, the next run fetches it once, and the following
 // runs skip it for a week.
 func TestAwayMeanwhile(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at once": 0, "after two days": 48 * time.Hour} {

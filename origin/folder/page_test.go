@@ -443,7 +443,7 @@ func FuzzIdentity(f *testing.F) {
 				tt.Errorf("%q names %q and is not canonical", own, file)
 			}
 			if served, redirect, err := t.find(own); err != nil || redirect != "" || served != file {
-				tt.Errorf("%q names %q, a web server answers %q, %q, %v", own, file, served, redirect, err)
+				tt.Errorf("%q names %q, a web server serves %q, %q, %v", own, file, served, redirect, err)
 			}
 		}
 		canonical, err := canon.URL(canonical)

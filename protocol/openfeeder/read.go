@@ -36,8 +36,8 @@ type reader struct {
 	ignored int  // number of consecutive page requests that returned the index
 }
 
-// ignoredAfter is the number of consecutive page requests answered with the index after which the
-// reader assumes a static host, which returns no pages.
+// ignoredAfter is the number of consecutive page requests for which the server returns the index,
+// after which the reader assumes a static host, which returns no pages.
 const ignoredAfter = 3
 
 // ignoresQueries reports whether the server ignores queries, so pages cannot be requested.

@@ -21,7 +21,7 @@ func askProbes(all bool, f kit.Condition) siteCheck {
 	})
 }
 
-// checkPrecedence checks precedence only if the server answers 304 when both conditions are true.
+// checkPrecedence checks precedence only if the server responds with 304 when both conditions are true.
 // The rule conditional/both reports other servers.
 func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.NotModified(ctx, "If-None-Match", p.Tag, "If-Modified-Since", p.Modified()); resp == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// answers is a transport that answers each URL with one body.
+// answers is a transport that returns one body for each URL.
 type answers map[string]func() io.Reader
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -41,7 +41,7 @@ func noLink(path, rel string) breaker {
 	})
 }
 
-// neverNotModified answers conditional requests with the whole document.
+// neverNotModified responds to conditional requests with the whole document.
 func neverNotModified(path string) breaker {
 	return func(good http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

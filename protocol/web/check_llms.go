@@ -79,7 +79,7 @@ func checkLLMsLinks(ctx context.Context, s *siteContext, fail check.Fail) error 
 		case err != nil:
 			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s: %v", l.Line, u, err), "a document")
 		case resp.Status == http.StatusNotFound || resp.Status == http.StatusGone:
-			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s answers %s", l.Line, u, resp.StatusText()), "a document")
+			fail(s.llms.resp.URL, fmt.Sprintf("line %d: %s returns %s", l.Line, u, resp.StatusText()), "a document")
 		}
 	}
 	return nil

@@ -209,7 +209,7 @@ func checkSitemapsThere(_ context.Context, s *siteContext, fail check.Fail) erro
 		case needsKey(n.resp) != nil:
 			closed = needsKey(n.resp)
 		case n.resp.Status != http.StatusOK:
-			fail(n.by, n.url+" answers "+n.resp.StatusText(), "a sitemap")
+			fail(n.by, n.url+" returns "+n.resp.StatusText(), "a sitemap")
 		}
 	}
 	if !applies {
